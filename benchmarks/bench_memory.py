@@ -4,7 +4,7 @@ Target: at most four times the table, of 1e5 rows and 20 columns: ten of numbers
 numbers, four of strings and two of flags, a tenth of the cells missing. Each estimator has a
 process of its own and one thread. What the process holds before the fit does not count: the table
 itself and the modules. The table is as large as its data frame says, strings included. Fits are
-short, as memory does not depend on their length: an epoch, an iteration.
+short, as memory does not depend on their length: an epoch, an iteration, two rounds.
 """
 
 import json
@@ -20,11 +20,11 @@ from _common import make_parser, report, script
 from bench_scale import MIB, Watch
 
 import sklearn_boltz as boltz
+from sklearn_boltz.networks.features import _fit
 
 SHORT = {"max_iter": 1, "early_stopping": False, "random_state": 0, "n_jobs": 1}
-PAIRS = partial(boltz.FVBMPseudoLikelihood, max_iter=1)
 ESTIMATORS = {
-    "FVBMPseudoLikelihood": PAIRS,
+    "FVBMPseudoLikelihood": partial(boltz.FVBMPseudoLikelihood, max_iter=1),
     "SparseFVBM": partial(boltz.SparseFVBM, alpha=0.1, max_iter=1),
     "MaximumEntropy": partial(boltz.MaximumEntropy, max_iter=1, random_state=0),
     "FSLLDensity": partial(boltz.FSLLDensity, max_iter=1),
@@ -35,9 +35,9 @@ ESTIMATORS = {
         boltz.InfiniteRBM, max_components=1, n_corrective=1, early_stopping=False, random_state=0
     ),
     "RBMClassifier": partial(boltz.RBMClassifier, 8, **SHORT),
-    "BoltzmannClassifier": partial(boltz.BoltzmannClassifier, PAIRS()),
-    "BoltzmannImputer": partial(boltz.BoltzmannImputer, PAIRS()),
-    "BoltzmannOutlierDetector": partial(boltz.BoltzmannOutlierDetector, PAIRS()),
+    "BoltzmannClassifier": boltz.BoltzmannClassifier,
+    "BoltzmannImputer": boltz.BoltzmannImputer,
+    "BoltzmannOutlierDetector": boltz.BoltzmannOutlierDetector,
 }
 # Of bits only.
 OF_BITS = "MaximumEntropy"
@@ -74,6 +74,7 @@ def measured(function, *args):
 
 def child(name, n_rows):
     """In a process of its own: fit, score, print the figures as JSON."""
+    _fit.N_ROUNDS = _fit.N_AVERAGED = 2  # of the networks of meta-estimators
     rng = np.random.default_rng(0)
     X = mixed_table(n_rows, rng)
     if name == OF_BITS:

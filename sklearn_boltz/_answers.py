@@ -13,7 +13,7 @@ from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
-from sklearn_boltz.tables._encoder import without_columns
+from sklearn_boltz.tables._form import without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 
 
@@ -141,7 +141,7 @@ class Answers:
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
                 "have no quantiles. predict_column_proba has their probabilities."
             )
-        of_column, up_to = table.columns[j], self._distribution(X, j)
+        of_column, up_to = table.columns[j], self._up_to(X, j)
         if up_to is None:
             options = {"n_steps": n_steps, "random_state": random_state}
             p = self.predict_column_proba(X, self._keys()[j], **options)
@@ -150,7 +150,7 @@ class Answers:
             found = of_column.back(of_column.scores.quantiles(up_to, levels))
         return found if table.is_word[j] else self._cells_of(found)
 
-    def _distribution(self, X, j):
+    def _up_to(self, X, j):
         """The probabilities of `NormalScores.up_to`, where a column has such scores; or None."""
         return None
 

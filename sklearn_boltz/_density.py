@@ -24,11 +24,8 @@ from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
-    first_of,
-    listed,
     missing_cells,
     recognise_coding,
-    shown,
     unusable_cell,
 )
 from sklearn_boltz.tables._counts import (
@@ -38,12 +35,15 @@ from sklearn_boltz.tables._counts import (
     of_batch,
     without_rows,
 )
-from sklearn_boltz.tables._encoder import Encoder, as_plain_table, check_form, without_columns
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import as_plain_table, check_form, without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
     grouped,
 )
+from sklearn_boltz.tables._phrases import first_of, format_number, join_columns
+from sklearn_boltz.tables._recognition import stands_for_itself
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
@@ -268,13 +268,13 @@ class Density(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _fit_codes(self, codes, sample_weight=None):
-        """Fit to codes of columns that `columns` lists, or calls numbers: there is none to learn.
+    def _fit_codes(self, table, codes, sample_weight=None):
+        """Fit to the codes of an encoder, in columns that `columns` lists, or calls numbers.
 
-        This is for estimators that have encoded a table. All methods take codes then, too.
+        This is for estimators that need the codes themselves. All methods take codes then, too.
         """
         self.n_features_in_, self._reads_codes = codes.shape[1], True
-        self._encoder = Encoder.of_codes(self._kinds(codes), codes.dtype)
+        self._encoder = table.of_codes(self._kinds(codes), codes.dtype)
         try:
             return self.fit(codes, sample_weight=sample_weight)
         finally:
@@ -302,6 +302,11 @@ class Density(
             return batches
         return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
 
+    def _column(self, j):
+        table = vars(self).get("_encoder")
+        are_codes = table is not None and table.are_codes
+        return table.columns[j].title if are_codes else super()._column(j)
+
     def _unfitted(self):
         return type(self)(**self.get_params(deep=False))
 
@@ -319,7 +324,7 @@ class Density(
             X, numbers_only = as_plain_table(X)
         self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        if numbers_only and Encoder.stands_for_itself(X, self._need, kinds):
+        if numbers_only and stands_for_itself(X, self._need, kinds):
             with named(self):
                 are_listed = any(kind.levels for kind in kinds)
                 learn = partial(Encoder.learn, numbers=X, need=self._need, kinds=kinds)
@@ -381,7 +386,7 @@ class Density(
 
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
-        if self.verbose:
+        if self.verbose and not self._reads_codes:
             print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     @property
@@ -402,7 +407,7 @@ class Density(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = listed(map(self._column, np.flatnonzero(empty)))
+        names = join_columns(map(self._column, np.flatnonzero(empty)))
         self._warn(
             f"no row that counts has a value in {names}. Nothing is learned about such a column: "
             "its cells do not count in scores, and stay missing in imputed rows."
@@ -434,7 +439,8 @@ class Density(
 
         shares = self._cached("unseen", lambda: self._encoder.unseen.shares(log_weight))
         seen = ~np.isnan(dense(cells))
-        added = self._encoder.unseen.log_probability(seen, ~missing_cells(X), shares)
+        observed = seen if seen.all() else ~missing_cells(X)
+        added = self._encoder.unseen.log_probability(seen, observed, shares)
         return log_probability + added
 
     def _given_numbers(self, given):
@@ -480,5 +486,6 @@ class Density(
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
-            f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
+            f"but row {first_row + i} has the value {format_number(X[i, j])}{more}. "
+            f"{coding or remedy}"
         )

@@ -11,16 +11,15 @@ from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, validate_arguments
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._cells import (
     ROWS_TO_TELL,
-    also,
     as_array,
     columns_with_codes,
-    first_of,
     if_missing,
     is_whole,
     missing_code_hint,
     without_codes,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._phrases import and_others, first_of
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -34,9 +33,16 @@ LIST_VALUES = (
 class DiscreteDensity(Density):
     """A density of rows of codes: 0, 1, ... for the values of each column.
 
-    A child has `n_values_`, and defines `_model`, a distribution of codes, and
-    `_log_pseudo_likelihood` besides what a `Density` does.
+    A child has `n_values_`, and defines `_model`, a distribution of codes, and `_rows_of`, the rows
+    as `_distribution` takes them, besides what a `Density` does.
     """
+
+    def _distribution(self):
+        """That of rows, which may have more than codes."""
+        return self._model()
+
+    def _free_energy(self, X, cells):
+        return -self._distribution().log_sums(self._rows_of(X, cells))
 
     def energy(self, X):
         """Return the energy of each row.
@@ -98,7 +104,8 @@ class DiscreteDensity(Density):
             states of connected missing cells, where Gibbs sampling with a fixed seed estimates it.
         """
         check_is_fitted(self)
-        return self._log_pseudo_likelihood(X, self._known_cells(X))
+        rows = self._rows_of(X, self._known_cells(X))
+        return self._distribution().log_pseudo_likelihood(rows)
 
     def marginal(self, features):
         """Return the joint probabilities of some variables.
@@ -188,6 +195,25 @@ class DiscreteDensity(Density):
         generator = make_generator(random_state)
         return self._impute(X, self._known_cells(X), how, n_steps, generator)
 
+    def _impute(self, X, cells, how, n_steps, generator):
+        missing = np.isnan(cells)
+        rows, codes = missing.any(axis=1), self._rows_of(X, cells)
+
+        def impute(how):
+            filled = cells.astype(np.float64)
+            if rows.any():
+                found = self._model().complete(codes[rows], how, generator, n_steps)
+                filled[rows] = np.where(missing[rows], self._cells_of(found), cells[rows])
+            return filled
+
+        return self._fill(X, missing, how, impute, generator)
+
+    def _column_probabilities(self, X, j, n_steps, seed):
+        cells = self._known_cells(X, copy=True)
+        cells[:, j] = 1  # any legal value
+        rows = self._rows_of(X, cells)
+        return self._distribution().column_probabilities(rows, j, n_steps, seed)
+
     def _refuse_gaps(self, missing):
         """Refuse rows with missing cells, which have no energy."""
         if missing.any():
@@ -272,7 +298,7 @@ class DiscreteDensity(Density):
         words = self._encoder.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
         for j, codes, values in found[:1]:
-            more = also(self._column(k) for k, *_ in found[1:])
+            more = and_others(self._column(k) for k, *_ in found[1:])
             self._warn(
                 f"in {self._column(j)}, {missing_code_hint(codes, values)}. {if_missing(codes)} "
                 f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"

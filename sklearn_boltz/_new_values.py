@@ -6,9 +6,10 @@ import warnings
 import numpy as np
 
 from sklearn_boltz.tables._batches import ONE_PASS, as_batches, summarise
-from sklearn_boltz.tables._cells import also, columns_of, missing_cells, some_of
-from sklearn_boltz.tables._column import merged
-from sklearn_boltz.tables._encoder import as_plain_table
+from sklearn_boltz.tables._categories import merged
+from sklearn_boltz.tables._cells import columns_of, missing_cells
+from sklearn_boltz.tables._form import as_plain_table
+from sklearn_boltz.tables._phrases import and_others, some_of
 from sklearn_boltz.tables._values import as_cells, plain
 
 # How to have such values learned, by what keeps them from it.
@@ -87,7 +88,7 @@ def _message(estimator, lost, values, share):
     return (
         f"{100 * share:.2g} % of the rows have values in {estimator._column(first)} that fits "
         f"before did not see, {some_of(values[first])}. They count as missing. {remedy}"
-        f"{also(map(estimator._column, others))}"
+        f"{and_others(map(estimator._column, others))}"
     )
 
 

@@ -8,11 +8,11 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._memory import out_of_memory, tell_of_memory
-from sklearn_boltz.tables._cells import having, some_of
-from sklearn_boltz.tables._codec import Dates
+from sklearn_boltz.tables._dates import Dates
 from sklearn_boltz.tables._frames import is_frame, names_of
 from sklearn_boltz.tables._kinds import Need, kind_of, number_of_column, per_column
 from sklearn_boltz.tables._packing import packed, unpacked
+from sklearn_boltz.tables._phrases import having, some_of
 
 
 class Tabular:

@@ -13,6 +13,7 @@ from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.missing import _completion
@@ -20,7 +21,7 @@ from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.features._basis import hats_at, of_order, of_values
+from sklearn_boltz.networks.features._basis import hats_at, of_cycle, of_order, of_values
 from sklearn_boltz.networks.features._conditionals import conditionals
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
@@ -52,7 +53,7 @@ from sklearn_boltz.networks.training import (
 )
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
-from sklearn_boltz.numerics import _memory, _random_kernel
+from sklearn_boltz.numerics import _bar, _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import as_numpy, namespace_of
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays

@@ -56,6 +56,29 @@ def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
     assert_array_equal(model.intercept_, expected.intercept_)
 
 
+def test_of_too_many_distinct_rows_a_random_part_is_kept(monkeypatch):
+    """In any order of the batches; so that each row has the same chance, and none counts twice."""
+    monkeypatch.setattr(network_rows, "MOST_KEPT", 1200)
+    X = np.random.default_rng(0).integers(3, size=(1000, 5))
+    X[:, 4] = np.arange(1000) // 100
+    parts, models = np.array_split(X.astype(float), 7), []
+    model = FVBMPseudoLikelihood(alpha=1.0, columns=[range(3)] * 4 + [range(10)])
+    for order in (parts, parts[::-1]):
+        with pytest.warns(UserWarning, match=r"uses \d+ of the 1,000 rows, drawn at random"):
+            models.append(clone(model).fit(Batches(order)))
+    rows, counts = models[0]._seen
+    assert_array_equal(models[1]._seen[0], rows)
+    assert_array_equal(models[1]._seen[1], counts)
+    distinct = np.unique(X, axis=0, return_counts=True)
+    of_all = {tuple(row): count for row, count in zip(*distinct, strict=True)}
+    assert all(count <= of_all[tuple(row)] for row, count in zip(rows, counts, strict=True))
+    n_kept = counts.sum()
+    assert 100 <= n_kept <= 240  # 1,200 cells of 6 numbers
+    found = np.bincount(rows[:, 4], counts, 10)
+    # χ² with 9 degrees of freedom: a false alarm once in 10,000.
+    assert ((found - n_kept / 10) ** 2 / (n_kept / 10)).sum() < 33.7
+
+
 @pytest.mark.parametrize(("solver", "alpha"), [("newton", 0.0), ("lbfgs", 0.005)])
 def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     monkeypatch.setattr(network_rows, "MOST_ENTRIES", 8)  # no rows are kept

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import oracles
-from oracles_rbm import pseudo_likelihoods
 from private import DualTable, StateSpace, _search
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
@@ -114,8 +113,6 @@ def test_exact_quantities(n_values, solver):
     terms = phi[oracles.places(model.basis_, n_values)]
     assert_array_equal(model.transform(every), terms.T)
     assert_allclose(model.marginal(range(len(n_values))).ravel(), p, atol=1e-12)
-    expected = pseudo_likelihoods(np.log(p), n_values)
-    assert_allclose(model.log_pseudo_likelihood(every), expected, atol=1e-10)
     if solver == "newton":  # which ends at the optimum of its terms
         data = oracles.smoothed_frequencies(X, n_values)
         assert_allclose(terms @ p, terms @ data, atol=1e-7)
@@ -246,23 +243,6 @@ def test_constant_columns_cost_no_states():
 
 
 # What a fitted model can do.
-
-
-def test_impute_against_enumeration():
-    n_values = [2, 3, 2, 4]
-    model = FSLLDensity().fit(random_data(n_values, 400, seed=8))
-    p = probabilities(model).reshape(n_values)
-    row = np.array([1.0, np.nan, np.nan, 2.0])
-    law = p[1, :, :, 2] / p[1, :, :, 2].sum()
-    mean = [(law.sum(axis=1) * np.arange(3)).sum(), law.sum(axis=0)[1]]
-    assert_allclose(model.impute([row])[0, 1:3], mean, atol=1e-12)
-    mode = np.unravel_index(law.argmax(), law.shape)
-    assert_array_equal(model.impute([row], how="mode")[0, 1:3], mode)
-    draws = model.impute(np.tile(row, (20_000, 1)), how="sample", random_state=0)
-    assert_array_equal(draws[:, [0, 3]], np.tile([1, 2], (20_000, 1)))
-    counts = np.bincount((draws[:, 1] * 2 + draws[:, 2]).astype(int), minlength=6) / 20_000
-    # Five standard errors in six cells: a false alarm in 300,000.
-    assert (np.abs(counts - law.ravel()) < 5 * np.sqrt(law.ravel() / 20_000) + 1e-9).all()
 
 
 def test_names():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from conftest import cases
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
@@ -75,6 +75,8 @@ tables = st.lists(st.sampled_from([2, 3]), min_size=2, max_size=4)
     solver=st.sampled_from(SOLVERS), share=st.sampled_from([0.05, 0.3, 0.6]),
     alpha=st.sampled_from([1.0, 0.1]),
 )  # fmt: skip
+# A term of a column with its own distribution is worth nothing after the first completions.
+@example(n_values=[3, 2], n_rows=9, seed=173, solver="newton", share=0.3, alpha=0.1)
 def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, share, alpha):
     X = random_table(n_values, n_rows, seed, share)
     X[:2] = [[0] * len(n_values), [1] * len(n_values)]  # no column is constant
@@ -88,7 +90,7 @@ def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, shar
     X = X[:20]
     X[0] = np.nan
     scores, energies = model.score_samples(X), model.free_energy(X)
-    features, pseudo = model.transform(X), model.log_pseudo_likelihood(X)
+    features = model.transform(X)
     assert scores[0] == 0
     for k, row in enumerate(X):
         fills = completions(row, n_values)
@@ -98,10 +100,6 @@ def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, shar
         assert energies[k] == pytest.approx(-logsumexp(-model.energy(fills)), abs=1e-10)
         expected = each @ model.transform(fills) / each.sum()
         assert_allclose(features[k], expected, atol=1e-10)
-        known = np.flatnonzero(~np.isnan(row))
-        without = [np.where(np.arange(len(row)) == i, np.nan, row) for i in known]
-        sums = [p[tuple(completions(other, n_values).T)].sum() for other in without]
-        assert pseudo[k] == pytest.approx(np.log(each.sum() / sums).sum(), abs=1e-9)
 
 
 def test_batches_without_a_column_and_dask_learn_the_same():

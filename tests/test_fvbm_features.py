@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from private import (
     CouplingPrior,
@@ -12,6 +12,7 @@ from private import (
     FeatureObjective,
     conditionals,
     hats_at,
+    of_cycle,
     of_order,
     of_values,
 )
@@ -66,6 +67,44 @@ def test_functions_are_uncorrelated_and_the_first_is_monotone():
     knots = positions[::5]
     inside = np.linspace(knots[0], knots[-1], 50)
     assert_allclose(hats_at(inside, knots) @ knots, inside)
+
+
+def test_functions_of_a_cycle_have_no_first_state():
+    """For equal shares, they are sines and cosines: their inner products depend on distances."""
+    basis = of_cycle(np.full(12, 1 / 12), np.arange(12) / 12)
+    kernel, angles = basis.features @ basis.features.T, np.arange(12) * np.pi / 6
+    assert_allclose(np.roll(kernel, (1, 1), (0, 1)), kernel, atol=1e-10)
+    waves = np.column_stack([np.cos(angles), np.sin(angles)])
+    found = np.linalg.lstsq(waves, basis.features[:, :2])[0]
+    assert_allclose(waves @ found, basis.features[:, :2], atol=1e-10)
+    uneven = np.random.default_rng(0).dirichlet(np.full(40, 5.0))
+    basis = of_cycle(uneven, np.arange(40) / 40)
+    second = (basis.features.T * uneven) @ basis.features
+    assert_allclose(second - np.diag(second.diagonal()), 0, atol=1e-10)
+
+
+def hours(n, seed):
+    """Three bits, each most probable at some hour, one of them midnight."""
+    rng = np.random.default_rng(seed)
+    hour = rng.integers(24, size=n)
+    angles = np.pi / 12 * (hour[:, None] - [0, 6, 12])
+    bits = rng.random((n, 3)) < expit(3 * np.cos(angles) - 1)
+    return pd.DataFrame(bits.astype(int), columns=list("abc")).assign(hour=hour)
+
+
+def test_the_last_hour_is_next_to_the_first():
+    """Held-out gains over hours without an order, and over hours on a line.
+
+    Of 30 tables they were 0.078 +- 0.016 and 0.011 +- 0.008 nats per row: with 8 other tables, this
+    test would fail once in 5,000 times.
+    """
+    kinds, new = ("cyclic", "nominal", "ordinal"), hours(2000, 0)
+    scores = np.array([
+        [FVBMPseudoLikelihood(columns={"hour": kind}).fit(hours(300, seed)).score(new)
+         for kind in kinds] for seed in range(1, 9)
+    ])  # fmt: skip
+    gains = scores[:, :1] - scores[:, 1:]
+    assert (gains.mean(axis=0) > [0.05, 0]).all()
 
 
 def test_objective_is_the_pseudo_likelihood_of_the_states():

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
-from private import Encoder, LinearMeans, Need
+from private import Coded, Encoder, LinearMeans, Need
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -31,8 +31,8 @@ def linear_table(n=2000, seed=0):
 def linear_means(X):
     """What is known of the columns, and the linear means of their numbers."""
     table = Encoder.learn(X, None, Need(bins=True))
-    linear = LinearMeans(table, table.has_means, table.n_categories)
-    return table, linear.fit(X, table.encode(X).astype(float), np.ones(len(X)))
+    linear = LinearMeans(table.has_means, table.n_categories)
+    return table, linear.fit(Coded.of(table, X, np.float64), np.ones(len(X)))
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -248,7 +248,7 @@ def test_linear_means_are_those_of_regressions(observed):
     expected = LinearRegression().fit(known, X[hidden]).predict(known)
     gaps = X.assign(**{hidden: np.nan})
     p = [np.ones((len(X), n)) / n for n in table.n_categories]
-    found = linear.means(gaps, table.encode(gaps), p)
+    found = linear.means(Coded.of(table, gaps, np.float64), p)
     error = (X[hidden] - expected).std()
     assert np.abs(found[X.columns.get_loc(hidden)][0] - expected).max() < error / 10
 

@@ -183,8 +183,7 @@ def enumerated(model, row, z):
 def test_rows_with_gaps_by_enumeration(n_classes):
     model = small_model(n_classes)
     codes, z = categories_and_scores(60, missing=0.5)
-    base = np.zeros(6)
-    log_sums = model.log_sums(codes, z, base)
+    log_sums = model.log_sums((codes, z, np.zeros(z.shape)))
     probabilities = model.category_probabilities(codes, z)
     means = model.expectation(codes, z, lambda states, means, variances: means, 2)
     filled, scores = model.complete(codes, z, "mode", None)

@@ -19,6 +19,8 @@ FEW, ROWS = 64, 2**12
 class LogLinearModel:
     """p(x) = exp(Σ_y θ_y Φ_y(x)) / Z over a few terms y.
 
+    Rows are codes, (n, n_features) int64: states of the variables, and -1 for a missing cell.
+
     Parameters
     ----------
     n_values : ndarray of int64 of shape (n_features,)
@@ -109,143 +111,104 @@ class LogLinearModel:
             states[:, variables] = factor.sample(n_samples, generator)
         return states
 
-    def conditional(self, states, variables):
-        """Distribution of some variables given the others of each row.
-
-        Given the others, the unknown variables fall into independent groups.
-
-        Parameters
-        ----------
-        states : ndarray of int64 of shape (n, n_features)
-            What stands in the columns of `variables` is not used.
-        variables : ndarray of int
-            The unknown variables.
-
-        Yields
-        ------
-        rows : slice
-        group : ndarray of int
-            Some of the unknown variables.
-        space : StateSpace
-            The joint states of the group.
-        log_p : ndarray of shape (n_rows, space.size)
-            Logarithms of their probabilities.
-        """
-        for part in self._given_rows(variables):
-            for rows, weights in part.weights(states):
-                yield rows, part.group, part.space, log_probabilities(part.log_weights(weights))[0]
-
     def _given_rows(self, variables):
         """The independent groups of some variables, given all others."""
         if len(variables):
             for places in components(self._adjacent[np.ix_(variables, variables)]):
                 yield GivenRows(self, variables[places])
 
-    def log_marginal(self, states, missing):
-        """ln Σ_m exp(Σ_y θ_y Φ_y(x)) of each row, the sum over all values of its missing cells.
-
-        Parameters
-        ----------
-        states : ndarray of int64 of shape (n, n_features)
-            What stands where values are missing is not used.
-        missing : ndarray of bool of shape (n, n_features)
-
-        Returns
-        -------
-        log_marginal : ndarray of float64 of shape (n,)
-        """
-        result = np.empty(len(states))
+    def log_sums(self, codes):
+        """ln Σ exp(log_weight) over the completions of each row, (n,)."""
+        missing, result = codes < 0, np.empty(len(codes))
+        if not missing.any():
+            return self.log_weight(codes)
         n_completions = np.where(missing, self.space.n_values, 1.0).prod(axis=1)
         few, many = np.flatnonzero(n_completions <= FEW), np.flatnonzero(n_completions > FEW)
         # By enumeration of all completions: quick for many patterns.
         for some in slices_of_rows(len(few), 1, ROWS):
             rows = few[some]
             completions, owners, counts = all_completions(
-                states[rows], missing[rows], self.space.n_values
+                codes[rows], missing[rows], self.space.n_values
             )
             result[rows[owners]] = log_sums(self.log_weight(completions), counts)
         if len(many):
-            result[many] = self._log_marginal(states[many], missing[many])
+            result[many] = self._log_sums(codes[many])
         return result
 
-    def _log_marginal(self, states, missing):
-        """`log_marginal` by connected components of missing cells: quick where these are many."""
-        result = np.empty(len(states))
-        for rows, unknown in patterns(missing):
+    def _log_sums(self, codes):
+        """The same by connected components of missing cells: quick where these are many."""
+        result = np.empty(len(codes))
+        for rows, unknown in patterns(codes < 0):
             known = ~self.basis[:, unknown].any(axis=1)
             apart = LogLinearModel(self.space.n_values, self.basis[known], self.theta[known])
-            total = apart.log_weight(states[rows])
+            total = apart.log_weight(codes[rows])
             for part in self._given_rows(unknown):
-                for some, weights in part.weights(states[rows]):
+                for some, weights in part.weights(codes[rows]):
                     total[some] += part.log_sums(weights)
             result[rows] = total
         return result
 
-    def expected_terms(self, states, missing, basis):
+    def expected_terms(self, codes, basis):
         """E[Φ_y(x) | the observed cells] of each row, for each given y.
 
         Parameters
         ----------
-        states : ndarray of int64 of shape (n, n_features)
-            What stands where values are missing is not used.
-        missing : ndarray of bool of shape (n, n_features)
+        codes : ndarray of int64 of shape (n, n_features)
         basis : ndarray of int64 of shape (k, n_features)
 
         Returns
         -------
         expectations : ndarray of float64 of shape (n, k)
         """
-        result = np.empty((len(states), len(basis)))
-        for rows, unknown in patterns(missing):
+        result = np.empty((len(codes), len(basis)))
+        for rows, unknown in patterns(codes < 0):
             known_part = basis.copy()
             known_part[:, unknown] = 0
-            signs = self.space.signs(states[rows], known_part).astype(np.float64)
+            signs = self.space.signs(codes[rows], known_part).astype(np.float64)
             for part in self._given_rows(unknown):
                 touching = np.flatnonzero(basis[:, part.group].any(axis=1))
                 wanted = basis[np.ix_(touching, part.group)]
-                for some, weights in part.weights(states[rows]) if len(touching) else ():
+                for some, weights in part.weights(codes[rows]) if len(touching) else ():
                     signs[some, touching] *= part.moments(weights, wanted)
             result[rows] = signs
         return result
 
-    def log_pseudo_likelihood(self, states):
-        """Σ_i ln p(x_i | the others) of each row, (n, n_features) -> (n,)."""
-        total = np.zeros(len(states))
-        for i in range(states.shape[1]):
-            for rows, _, _, log_p in self.conditional(states, np.array([i])):
-                own = np.take_along_axis(log_p, states[rows, i, None], axis=1)
-                total[rows] += own[:, 0]
+    def log_pseudo_likelihood(self, codes):
+        """Σ_i ln p(x_i | the other observed cells) over the observed cells of each row, (n,)."""
+        gaps, total = (codes < 0).any(axis=1), np.zeros(len(codes))
+        whole, complete = self.log_sums(codes[gaps]), codes[~gaps]
+        for i in range(codes.shape[1]):
+            of_complete = np.zeros(len(complete))
+            part = GivenRows(self, np.array([i]))
+            for rows, weights in part.weights(complete):
+                log_p, _ = log_probabilities(part.log_weights(weights))
+                of_complete[rows] = np.take_along_axis(log_p, complete[rows, i, None], axis=1)[:, 0]
+            total[~gaps] += of_complete
+            known = codes[gaps, i] >= 0
+            without = codes[gaps][known]
+            without[:, i] = -1
+            total[np.flatnonzero(gaps)[known]] += whole[known] - self.log_sums(without)
         return total
 
-    def log_pseudo_likelihood_of_observed(self, states, missing):
-        """Σ_i ln p(x_i | the other observed) over the observed cells of each row, -> (n,)."""
-        total = np.zeros(len(states))
-        whole = self.log_marginal(states, missing)
-        for i in range(states.shape[1]):
-            rows = np.flatnonzero(~missing[:, i])
-            without = missing[rows].copy()
-            without[:, i] = True
-            total[rows] += whole[rows] - self.log_marginal(states[rows], without)
-        return total
-
-    def column_probabilities(self, states, missing, column):
+    def column_probabilities(self, codes, column, *_):
         """p(x_column | the others) of each row, with missing values summed out.
 
         Parameters
         ----------
-        states : ndarray of int64 of shape (n, n_features)
-            What stands in the column, and where values are missing, is not used.
-        missing : ndarray of bool of shape (n, n_features)
+        codes : ndarray of int64 of shape (n, n_features)
+            What stands in the column is not used.
         column : int
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n, n_values[column])
+        errors : ndarray of float64 of shape (n,)
+            Zeros: sums are exact.
         """
-        probabilities = np.empty((len(states), self.space.n_values[column]))
-        missing = missing.copy()
-        missing[:, column] = True
-        for rows, unknown in patterns(missing):
+        probabilities = np.empty((len(codes), self.space.n_values[column]))
+        codes = codes.copy()
+        codes[:, column] = -1
+        for rows, unknown in patterns(codes < 0):
             # Those that no chain of terms connects with the column do not matter.
             unknown = next(
                 unknown[places]
@@ -253,18 +216,17 @@ class LogLinearModel:
                 if column in unknown[places]
             )
             part = GivenRows(self, unknown)
-            for some, weights in part.weights(states[rows]):
+            for some, weights in part.weights(codes[rows]):
                 place = int(np.flatnonzero(unknown == column)[0])
                 probabilities[rows[some]] = part.marginal(weights, place)
-        return probabilities
+        return probabilities, np.zeros(len(codes))
 
-    def impute(self, states, missing, how, generator):
-        """Values for the missing entries of each row, given the others.
+    def complete(self, codes, how, generator, *_):
+        """Values for the missing cells of each row, given the others.
 
         Parameters
         ----------
-        states : ndarray of int64 of shape (n, n_features)
-        missing : ndarray of bool of shape (n, n_features)
+        codes : ndarray of int64 of shape (n, n_features)
         how : {"mean", "mode", "sample"}
         generator : numpy.random.Generator
 
@@ -272,10 +234,10 @@ class LogLinearModel:
         -------
         filled : ndarray of float64 of shape (n, n_features)
         """
-        filled = states.astype(np.float64)
-        for rows, unknown in patterns(missing):
+        filled = codes.astype(np.float64)
+        for rows, unknown in patterns(codes < 0):
             for part in self._given_rows(unknown):
-                for some, weights in part.weights(states[rows]):
+                for some, weights in part.weights(codes[rows]):
                     values = part.reduced(weights, how, generator)
                     filled[np.ix_(rows[some], part.group)] = values
         return filled

@@ -444,15 +444,14 @@ class FSLLDensity(DiscreteDensity):
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _states_of(self, cells):
-        """States of rows, with 0 in missing cells, and the mask of these."""
+    def _rows_of(self, X, cells):
         if self._encoder.is_empty.any():
             cells = np.where(self._encoder.is_empty, 0, cells)
         missing = np.isnan(cells)
         legal = missing | (cells < self.n_values_) & is_whole(cells)
         if not legal.all():
             self._refuse_codes(cells, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
-        return np.where(missing, 0, cells).astype(np.int64), missing
+        return np.where(missing, -1, cells).astype(np.int64)
 
     # Methods of a fitted model.
 
@@ -478,22 +477,12 @@ class FSLLDensity(DiscreteDensity):
         return estimate_from_value(self._model().log_partition())
 
     def _free_energy(self, X, cells):
-        states, missing = self._states_of(cells)
-        model, empty = self._model(), missing.all(axis=1)
-        if not missing.any():
-            return -model.log_weight(states)
-        log_weight = model.log_marginal(states, missing)
-        if empty.any():
-            log_weight[empty] = self.log_partition_
-        return -log_weight
-
-    def _log_pseudo_likelihood(self, X, cells):
-        states, missing = self._states_of(cells)
-        gaps, model = missing.any(axis=1), self._model()
-        total = np.empty(len(states))
-        total[~gaps] = model.log_pseudo_likelihood(states[~gaps])
-        total[gaps] = model.log_pseudo_likelihood_of_observed(states[gaps], missing[gaps])
-        return total
+        empty = np.isnan(cells).all(axis=1)
+        if not empty.any():
+            return super()._free_energy(X, cells)
+        energy = super()._free_energy(X, np.where(empty[:, None], 0, cells))
+        energy[empty] = -self.log_partition_
+        return energy
 
     def transform(self, X):
         """Return the values of the learned terms, as features for a classifier.
@@ -511,11 +500,11 @@ class FSLLDensity(DiscreteDensity):
         """
         check_is_fitted(self)
         cells = self._known_cells(X)
-        states, missing = self._states_of(cells)
-        if missing.any():
-            signs = self._model().expected_terms(states, missing, self.basis_)
+        codes = self._rows_of(X, cells)
+        if (codes < 0).any():
+            signs = self._model().expected_terms(codes, self.basis_)
         else:
-            signs = StateSpace(self.n_values_).signs(states, self.basis_)
+            signs = StateSpace(self.n_values_).signs(codes, self.basis_)
         return signs.astype(np.float32 if cells.dtype == np.float32 else np.float64)
 
     def get_feature_names_out(self, input_features=None):
@@ -651,20 +640,6 @@ class FSLLDensity(DiscreteDensity):
         states = model.sample(n_samples, generator)
         states[:, columns] = values
         return self._encoder.decode(states, generator, self._given_numbers(given))
-
-    def _impute(self, X, cells, how, n_steps, generator):
-        states, missing = self._states_of(cells)
-
-        def impute(how):
-            return self._model().impute(states, missing, how, generator)
-
-        return self._fill(X, missing, how, impute, generator)
-
-    def _column_probabilities(self, X, j, n_steps, seed):
-        cells = self._known_cells(X, copy=True)
-        cells[:, j] = 0
-        states, missing = self._states_of(cells)
-        return self._model().column_probabilities(states, missing, j), np.zeros(len(states))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -64,7 +64,7 @@ class GivenRows:
         return p[:, self.space.encode(basis)]
 
     def reduced(self, weights, how, generator):
-        """One value for each variable, (n_rows, n_variables): see `LogLinearModel.impute`."""
+        """One value for each variable, (n_rows, n_variables): see `LogLinearModel.complete`."""
         if self.space.size > CHUNK:
             return np.array([self._reduced(f, how, generator) for f in self._factors(weights)])
         p = np.exp(log_probabilities(self.log_weights(weights))[0])

@@ -143,8 +143,8 @@ class IncompleteSearch:
             self._table, self._state, end_iteration=self._follow, **self._options
         )
         if not self._data.is_exact:
-            states, missing = _states(self._data.rows)
-            self._settle(self._data.weights @ self._terms().log_marginal(states, missing))
+            log_sums = self._terms().log_sums(self._data.rows.astype(np.int64))
+            self._settle(self._data.weights @ log_sums)
         return self._model(self._settle)
 
     def _settle(self, log_likelihood):
@@ -229,12 +229,6 @@ class IncompleteSearch:
         return False
 
 
-def _states(rows):
-    """Rows with 0 for missing cells, and which cells are missing."""
-    missing = rows < 0
-    return np.where(missing, 0, rows).astype(np.int64), missing
-
-
 def initial_cost(data, space, state):
     """An upper bound on the cost without terms: that of the rows completed by their columns."""
     model, cost = independent_columns(data), ObservedCost(data, space)
@@ -247,8 +241,7 @@ def initial_cost(data, space, state):
 
 
 def _draw(model, rows, generator):
-    states, missing = _states(rows)
-    return model.impute(states, missing, "sample", generator).astype(np.int64)
+    return model.complete(rows.astype(np.int64), "sample", generator).astype(np.int64)
 
 
 def _uniform_moments(space, codes):

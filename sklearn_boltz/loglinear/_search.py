@@ -210,8 +210,10 @@ def best_move(table, state, champion, tol, removal_tol):
             table.t, table.d, state.codes, state.theta, state.penalty
         )
         moves.append(Move(adjust, int(state.codes[i]), table.step_to_data(state.codes[i]), i, tol))
-        step = -float(state.theta[j])
-        moves.append(Move(remove, int(state.codes[j]), step, j, removal_tol))
+        # Those of `take_columns` stay: by rounding, one may be worth nothing for a while.
+        if state.penalty[j] > 0:
+            step = -float(state.theta[j])
+            moves.append(Move(remove, int(state.codes[j]), step, j, removal_tol))
     worth = [move for move in moves if move.change < -move.tol]
     return min(worth, key=lambda move: move.change, default=None)
 

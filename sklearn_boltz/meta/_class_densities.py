@@ -5,7 +5,10 @@ from scipy.special import logsumexp
 
 from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._frames import some_rows, with_constant
+from sklearn_boltz.tables._column import Plain
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._frames import with_constant
+from sklearn_boltz.tables._remedies import Place
 
 # Number of transitions for a row whose missing cells have too many joint states.
 N_STEPS = 200
@@ -33,7 +36,8 @@ class JointDensity:
 
     def fit(self, rows, y, weights, n_jobs):
         """Fit the density to rows of codes and their classes; -> seconds. Weights may be None."""
-        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights, True)
+        table = Encoder([*rows.table.columns, Plain(Place(None, "the class"))])
+        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights, table)
         self.fitted = [fitted]
         return [seconds]
 
@@ -42,22 +46,15 @@ class JointDensity:
         return False
 
     def log_likelihoods(self, rows):
-        """ln p(x | y) plus a constant of each row, of shape (n, n_classes)."""
-        return self._log_posteriors(rows) - np.log(self.shares)
+        """ln p(x | y) plus a constant, (n, n_classes); no row depends on the others."""
+        rows, options = _with_class(rows), {"n_steps": N_STEPS, "random_state": self.seed}
+        p = self.fitted[0].predict_column_proba(rows, rows.shape[1] - 1, **options)
+        return np.log(np.maximum(p, TINY)) - np.log(self.shares)
 
     def score_samples(self, rows, log_priors):
         """ln p(x) of each row."""
         ratios = self.log_likelihoods(rows) + log_priors
         return self.fitted[0].score_samples(_with_class(rows)) + logsumexp(ratios, axis=1)
-
-    def _log_posteriors(self, rows):
-        rows = _with_class(rows)
-        return np.log(np.maximum(self._posteriors(rows, rows.shape[1] - 1), TINY))
-
-    def _posteriors(self, rows, column):
-        """p(y | x) of each row, which does not depend on the other rows."""
-        options = {"n_steps": N_STEPS, "random_state": self.seed}
-        return self.fitted[0].predict_column_proba(rows, column, **options)
 
 
 class FittedJoint:
@@ -88,7 +85,8 @@ class FittedJoint:
         """ln p(x | y) plus a constant, of shape (n, n_classes)."""
         density = self.fitted[0]
         name = getattr(density, "feature_names_in_", [None])[-1]
-        found = [density.score_samples(with_constant(rows, name, c)) for c in self.classes.tolist()]
+        tables = [with_constant(rows.X, name, c) for c in self.classes.tolist()]
+        found = list(map(density.score_samples, tables))
         return np.column_stack(found) - np.log(self.shares)
 
     def score_samples(self, rows, log_priors):
@@ -103,19 +101,17 @@ class DensityOfEachClass:
     ----------
     density : estimator
         An estimator with `score_samples`; it need not be fitted.
-    are_codes : bool
-        Whether rows are codes of columns that it lists.
     """
 
-    def __init__(self, density, are_codes):
-        self.density, self.are_codes = density, are_codes
+    def __init__(self, density):
+        self.density = density
 
     def fit(self, rows, y, weights, n_jobs):
         """Fit the densities to rows and their classes; -> seconds of each. Weights may be None."""
         tasks = []
         for some in (np.flatnonzero(y == c) for c in range(y.max() + 1)):
             own = None if weights is None else weights[some]
-            tasks.append((self.density, some_rows(rows, some), own, self.are_codes))
+            tasks.append((self.density, rows.some(some).codes, own, rows.table))
         self.fitted, seconds = map(list, zip(*in_parallel(timed_fit, tasks, n_jobs), strict=True))
         return seconds
 
@@ -125,7 +121,7 @@ class DensityOfEachClass:
 
     def log_likelihoods(self, rows):
         """ln p(x | y), of shape (n, n_classes)."""
-        return np.column_stack([density.score_samples(rows) for density in self.fitted])
+        return np.column_stack([density.score_samples(rows.codes) for density in self.fitted])
 
     def score_samples(self, rows, log_priors):
         """ln p(x) of each row."""
@@ -141,5 +137,6 @@ def _is_uncertain(density):
 
 
 def _with_class(rows, y=np.nan):
-    """Rows of codes with one more column, the class."""
-    return np.column_stack([rows, np.broadcast_to(np.asarray(y, dtype=np.float64), len(rows))])
+    """Codes of rows with one more column, the class."""
+    y = np.broadcast_to(np.asarray(y, dtype=np.float64), len(rows.codes))
+    return np.column_stack([rows.codes, y])

@@ -17,27 +17,27 @@ from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
-from sklearn_boltz.meta._coding import coded_table, log_unseen
+from sklearn_boltz.meta._coding import coded_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
     quick_fit_of,
+    seeded,
     timed_fit,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.tables._batches import Batches, mapped, n_rows_of, with_labels
-from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
+from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
-    some_columns,
-    some_rows,
     with_column,
 )
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
+from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._values import is_missing
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -105,7 +105,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         held-out rows. The fit of the default network is not random.
 
     verbose : int, default=0
-        If positive, print the time of each fit, and the result of the calibration.
+        If positive, print the time of each fit, and the result of the calibration, and show a bar
+        with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -406,10 +407,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
-        if self._encoder is not None:
-            X = some_columns(X, self._kept)
-            result += self._encoder.log_density(X, rows)
-            result += log_unseen(self._encoder, X, rows, self._n_rows)
+        if rows.table is not None:
+            result += rows.log_density()
+            result += rows.log_unseen(self._n_rows)
         return result
 
     def _checked_labels(self, y):
@@ -468,26 +468,22 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         n_classes, kinds = len(self.classes_) if is_joint else 0, self._declared()
         self._kept = np.arange(X.shape[1])
         if isinstance(self.estimator, FrozenEstimator):
-            return self._fitted_joint(X), X
+            return self._fitted_joint(X), self._rows(X)
         if self.estimator is None:
-            with named(self):
-                self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
-            n_values, ordered = np.maximum(2, self._encoder.n_categories), self._encoder.is_ordered
-            if is_joint:
-                n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
+            self._kept = self._observed(missing_cells(X))
+            self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            options = {"alpha": alpha} | quick_fit_of(self._rows(X))
-            density = choose_density(n_values, ordered, len(X), **options)
+            options = {"alpha": alpha, "verbose": self.verbose}
+            options |= quick_fit_of(len(X) * len(self._kept))
+            density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):
                 density, self._encoder = with_values(self.estimator, X, n_classes)
-        if "random_state" in density.get_params():
-            density.set_params(random_state=generator.randint(2**31))
-        rows = self._rows(X)
+        density, rows = seeded(density, generator), self._rows(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
-        return DensityOfEachClass(density, self._encoder is not None), rows
+        return DensityOfEachClass(density), rows
 
     def _fitted_joint(self, X):
         """The densities of a FrozenEstimator, of columns and class."""
@@ -510,14 +506,6 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         for stage, time, n_rows in zip(stages, seconds, counts, strict=True):
             self._tell(stage, {"seconds": time, "rows": n_rows})
 
-    def _rows(self, X):
-        """The rows of a table in the form that the densities need."""
-        if self._encoder is None:
-            return X
-        with named(self):
-            codes = self._encoder.encode(some_columns(X, self._kept), "missing")
-        return codes.astype(np.float64) if self.estimator is None else codes
-
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""
         names, missing = self.classes_.tolist(), missing_cells(X)
@@ -531,7 +519,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 raise ValueError(
                     f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {first}. "
                     f"{remedy} out the column or the class, or fill its missing cells."
-                    f"{also(others)}"
+                    f"{and_others(others)}"
                 )
         counts = np.bincount(y)
         if counts.min() < 2:
@@ -567,4 +555,4 @@ def _append(place, labels, ends, k, batch):
 def _some(which, rows, y, weights):
     """The rows for which a mask is true, with classes and weights."""
     places = np.flatnonzero(which)
-    return some_rows(rows, places), y[places], None if weights is None else weights[places]
+    return rows.some(places), y[places], None if weights is None else weights[places]

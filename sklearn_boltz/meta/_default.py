@@ -1,7 +1,7 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-import re
 import warnings
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named
 from sklearn_boltz._tabular import Tabular
+from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.networks.features._fit import MOST_ROWS
 from sklearn_boltz.restricted import SDCPRBM
@@ -22,18 +23,17 @@ from sklearn_boltz.tables._cells import (
     APART,
     MOST_LEVELS,
     as_array,
-    having,
     is_whole,
     unmasked,
     unusable_cell,
 )
-from sklearn_boltz.tables._encoder import Encoder, check_form
-from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import check_form
+from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
 from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._phrases import having, join_columns
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
-# The densities that are chosen where none is given.
-DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
@@ -63,21 +63,8 @@ needs_column_proba = available_if(
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
 
-    def _own_error(self, error):
-        """As of `Tabular`; the default density knows codes, and not what columns are called."""
-        error, table = super()._own_error(error), vars(self).get("_encoder")
-        is_default = table is not None and getattr(self, "estimator", self) is None
-        text = str(error)
-        if not is_default or type(error) is not ValueError or not text.startswith(DEFAULTS):
-            return error
-        titles = [column.title.removeprefix("column ") for column in table.columns] + ["the class"]
-        text = re.sub(r"^\w+", type(self).__name__, text)
-
-        def named(found):
-            numbers = [int(number) for number in re.findall(r"\d+", found[2])]
-            return f"{found[1]} " + ", ".join(titles[j] for j in numbers)
-
-        return ValueError(re.sub(r"\b(columns?) (\d+(?:, \d+)*)", named, text))
+    # Of the codes that the default model gets.
+    _dtype = np.float64
 
     def _read(self, X, *, reset=False):
         """Check a table: the number of its columns, and cells, none infinite or a time of day.
@@ -135,6 +122,45 @@ class OfTables(Tabular):
         with named(self):
             return self._kinds(None)
 
+    def _observed(self, missing):
+        """The numbers of the columns with an observed cell; a warning names the others."""
+        empty = missing.all(axis=0)
+        if empty.all():
+            name = type(self).__name__
+            raise ValueError(
+                f"{name}: all cells of the table are missing. Pass rows with observed cells."
+            )
+        without = list(map(self._column, np.flatnonzero(empty)))
+        if without:
+            are = "is" if len(without) == 1 else "are"
+            self._warn(f"{join_columns(without)} without an observed value {are} left out.")
+        return np.flatnonzero(~empty)
+
+    def _learned(self, learn, X, weights, kinds):
+        """The encoder that a function learns of the kept columns."""
+        kinds = kinds and [kinds[j] for j in self._kept]
+        with named(self):
+            return learn(some_columns(X, self._kept), weights, kinds)
+
+    def _rows(self, X):
+        """The rows of a table as the density takes them."""
+        X = some_columns(X, self._kept)
+        if self._encoder is None:
+            return Coded(None, X, X)
+        with named(self):
+            codes = self._encoder.encode(X, "missing")
+        if self.estimator is None:
+            codes = codes.astype(self._dtype, copy=False)
+        return Coded(self._encoder, X, codes)
+
+    def _density_of_batches(self, sample_weight):
+        """The density to fit to batches, which takes tables as they are."""
+        if sample_weight is not None:
+            name = type(self).__name__
+            raise ValueError(f"{name}: Batches have no sample_weight. Leave it at None.")
+        self._declared()
+        return self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+
     def _take_columns(self, density, n_columns):
         """Have as many of the first columns of a density that was fitted to batches."""
         self.n_features_in_ = n_columns
@@ -154,32 +180,39 @@ class OfTables(Tabular):
         return tags
 
 
-def timed_fit(estimator, rows, weights, are_codes=False):
+def seeded(estimator, generator):
+    """An estimator; a clone with a seed, if it takes one."""
+    if "random_state" not in estimator.get_params():
+        return estimator
+    return clone(estimator).set_params(random_state=generator.randint(2**31))
+
+
+def timed_fit(estimator, rows, weights, table=None):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None.
 
-    What is inside of a FrozenEstimator is fitted. Rows may be codes of columns that it lists.
+    What is inside of a FrozenEstimator is fitted. Rows may be codes of a table.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator, 0.0
     start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
     with warnings.catch_warnings():
-        # It would name the columns of `rows`, which may be codes.
+        # The imputer tells itself.
         warnings.filterwarnings("ignore", f".*: {APART}")
         density = clone(estimator)
-        fit = density._fit_codes if are_codes else density.fit
+        fit = density.fit if table is None else partial(density._fit_codes, table)
         return fit(rows, **weights), perf_counter() - start
 
 
-def choose_density(n_values, ordered, n_rows, **options):
+def choose_density(table, n_rows, n_classes=0, **options):
     """Choose a density model for a table of codes, by its size and types of columns.
 
     Parameters
     ----------
-    n_values : ndarray of int of shape (n_columns,)
-        Number of values of each column; 0 for real numbers.
-    ordered : ndarray of bool of shape (n_columns,)
-        Which columns have ordered values.
+    table : Encoder
+        Of categories and bins; other columns hold real numbers.
     n_rows : int
+    n_classes : int
+        If positive, number of values of one more column.
     **options : dict
         Parameters of the network.
 
@@ -189,13 +222,12 @@ def choose_density(n_values, ordered, n_rows, **options):
         The network of all pairs of columns. The RBM, if there are real numbers or the table is too
         large.
     """
-    if n_values.max(initial=0) > 2:
+    n_values = [*table.n_categories.tolist(), *[n_classes] * (n_classes > 0)]
+    if max(n_values) > 2:
         n_rows = min(n_rows, MOST_ROWS)
-    if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        columns = [
-            ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
-            for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
-        ]
+    if all(n_values) and n_rows * len(n_values) ** 2 <= MOST_WORK:
+        pairs = zip([*table.order_kinds, "nominal"], n_values, strict=False)
+        columns = [(kind, list(range(max(n, 2)))) for kind, n in pairs]
         return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.
@@ -206,14 +238,14 @@ def choose_density(n_values, ordered, n_rows, **options):
     )  # fmt: skip
 
 
-def draws_of(codes):
-    """How often EM completes rows of a table of codes in a round, as a parameter of a network."""
-    return {"n_draws": 1} if codes.size > MANY_CELLS else {}
+def draws_of(n_cells):
+    """How often EM completes rows of a table in a round, as a parameter of a network."""
+    return {"n_draws": 1} if n_cells > MANY_CELLS else {}
 
 
-def quick_fit_of(codes):
+def quick_fit_of(n_cells):
     """The same, where completions of large tables would take too long: only what is observed."""
-    return {"missing": "observed"} if codes.size > MOST_COMPLETED else {}
+    return {"missing": "observed"} if n_cells > MOST_COMPLETED else {}
 
 
 def with_values(estimator, X, n_classes=0):

@@ -1,11 +1,9 @@
 """Which of a few different numbers a missing cell has, where bins have several of them."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_boltz.tables._bins import CELLS_APART, LEAST
-from sklearn_boltz.tables._cells import MOST_LEVELS, columns_of
+from sklearn_boltz.tables._cells import MOST_LEVELS
 from sklearn_boltz.tables._column import MOST_CODES
 
 # The least share of which a logarithm is taken.
@@ -28,90 +26,82 @@ class FewNumbers:
 
     Parameters
     ----------
-    table : Encoder
+    rows : Coded
+    weights : ndarray of float64 of shape (n_samples,)
     """
 
-    def __init__(self, table):
-        self._encoder = table
-
-    def fit(self, X, codes, weights):
-        """Count the cells of a table and its codes; -> self."""
-        binned = [j for j, column in enumerate(self._encoder.columns) if column.bins is not None]
-        numbers = self._numbers(X, binned)
-        numbers = {j: own for j, own in numbers.items() if are_few(own)}
-        self._values = {j: np.unique(own[~np.isnan(own)]) for j, own in numbers.items()}
-        symbols = self._symbols(numbers, codes)
-        self._of_columns = {}
+    def __init__(self, rows, weights):
+        numbers = rows.numbers(np.flatnonzero(rows.table.is_binned))
+        self._values = {j: np.unique(x[~np.isnan(x)]) for j, x in numbers.items() if are_few(x)}
+        symbols, self._of_columns = self._symbols(rows), {}
         for j, values in self._values.items():
-            bins = self._encoder.columns[j].bins.encode(values).astype(np.intp)
-            self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
-        return self
+            bins = rows.table.columns[j].bins.encode(values).astype(np.intp)
+            self._of_columns[j] = _learned(j, bins, symbols, weights)
 
     @property
     def columns(self):
         """Which columns have few different numbers."""
         return self._of_columns.keys()
 
-    def fill(self, X, codes, rows, j, shares):
-        """The numbers of column j in some rows of a table, given the shares of its bins in all."""
-        numbers, few = self._numbers(X, self._values), self._of_columns[j]
-        symbols = self._symbols(numbers, codes)[rows]
-        return self._values[j][few.places(symbols, shares[rows])]
+    def fill(self, rows, j, shares):
+        """The numbers of column j where they are missing, given the shares of its bins."""
+        gaps, found = np.isnan(rows.codes[:, j]), np.full(len(rows.codes), np.nan)
+        symbols = self._symbols(rows)[gaps]
+        found[gaps] = self._values[j][_places(*self._of_columns[j], symbols, shares[gaps])]
+        return found
 
-    def _numbers(self, X, few):
-        cells = [cells for _, cells in columns_of(X)]
-        return {j: self._encoder.columns[j].finite(cells[j]) for j in few}
-
-    def _symbols(self, numbers, codes):
+    def _symbols(self, rows):
         """The place of each cell among the values of its column, or its code; -1 for others."""
-        symbols = np.where(np.isnan(codes), -1, codes).astype(np.intp)
-        for j, own in numbers.items():
+        symbols = np.where(np.isnan(rows.codes), -1, rows.codes).astype(np.int32)
+        for j, own in rows.numbers(self._values).items():
             values = self._values[j]
             place = np.searchsorted(values, own).clip(max=len(values) - 1)
             symbols[:, j] = np.where(values[place] == own, place, -1)
         return symbols
 
 
-class _OfColumn(NamedTuple):
-    """Information of other cells about the numbers of a column.
+def _learned(j, bins, symbols, weights):
+    """What other cells say about the numbers of a column.
 
-    Attributes
+    Parameters
     ----------
+    j : int
+    bins : ndarray of int of shape (n_values,)
+        Of the numbers.
+    symbols : ndarray of int of shape (n_samples, n_columns)
+        Of all columns; j has those of its own values.
+    weights : ndarray of float64 of shape (n_samples,)
+
+    Returns
+    -------
     bins : ndarray of int of shape (n_values,)
     log_share : ndarray of float64 of shape (n_values,)
         Of each number in its bin.
     log_ratios : dict
         From other columns to ln p(cell | number) / p(cell | bin), of shape (n_symbols, n_values).
     """
+    known = symbols[:, j] >= 0
+    own, weights, n_values = symbols[known, j], weights[known], len(bins)
+    sizes = np.bincount(own, weights, n_values)
+    log_share = np.log(sizes / np.bincount(bins, sizes)[bins])
+    found = {}
+    for k in range(symbols.shape[1]):
+        other = symbols[known, k]
+        if k != j and (other >= 0).any():
+            counts = np.zeros((other.max() + 1, n_values))
+            there = other >= 0
+            np.add.at(counts, (other[there], own[there]), weights[there])
+            found[k] = _log_ratios(counts, bins)
+    return bins, log_share, found
 
-    bins: np.ndarray
-    log_share: np.ndarray
-    log_ratios: dict
 
-    @classmethod
-    def learn(cls, j, bins, symbols, weights):
-        """From the symbols of all columns, of which j has those of its own values."""
-        known = symbols[:, j] >= 0
-        own, weights, n_values = symbols[known, j], weights[known], len(bins)
-        sizes = np.bincount(own, weights, n_values)
-        log_share = np.log(sizes / np.bincount(bins, sizes)[bins])
-        found = {}
-        for k in range(symbols.shape[1]):
-            other = symbols[known, k]
-            if k != j and (other >= 0).any():
-                counts = np.zeros((other.max() + 1, n_values))
-                there = other >= 0
-                np.add.at(counts, (other[there], own[there]), weights[there])
-                found[k] = _log_ratios(counts, bins)
-        return cls(bins, log_share, found)
-
-    def places(self, symbols, shares):
-        """The most probable number of each row, given the shares of the bins."""
-        scores = self.log_share + np.log(np.maximum(shares[:, self.bins], TINY))
-        for k, ratios in self.log_ratios.items():
-            is_known = (symbols[:, k] >= 0) & (symbols[:, k] < len(ratios))
-            scores[is_known] += ratios[symbols[is_known, k]]
-        return scores.argmax(axis=1)
+def _places(bins, log_share, log_ratios, symbols, shares):
+    """The most probable number of each row, given the shares of the bins."""
+    scores = log_share + np.log(np.maximum(shares[:, bins], TINY))
+    for k, ratios in log_ratios.items():
+        is_known = (symbols[:, k] >= 0) & (symbols[:, k] < len(ratios))
+        scores[is_known] += ratios[symbols[is_known, k]]
+    return scores.argmax(axis=1)
 
 
 def _log_ratios(counts, bins):

@@ -4,7 +4,7 @@ from itertools import chain, count
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -13,49 +13,50 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import observed_columns
+from sklearn_boltz.meta._coding import smooth_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
     draws_of,
     needs_column_proba,
+    seeded,
     timed_fit,
 )
 from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
-from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel, row_blocks
+from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+    row_blocks,
+)
 from sklearn_boltz.tables._batches import Batches
-from sklearn_boltz.tables._bins import CELLS
+from sklearn_boltz.tables._bins import quantile_places
 from sklearn_boltz.tables._cells import (
-    MISSING_CODES,
-    columns_of,
     missing_cells,
     warn_of_pairs_apart,
 )
-from sklearn_boltz.tables._column import are_bits
-from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
     names_of,
-    of_library,
     some_columns,
     some_rows,
     with_columns,
     with_flags,
 )
-from sklearn_boltz.tables._kinds import Kind, Need
+from sklearn_boltz.tables._libraries import of_library
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
 # rows, number of sweeps of Gibbs sampling. With more states, these take less time.
 MAX_STATES, N_STEPS = 2**18, 200
-# The probability up to a median, less what rounding takes from sums.
-HALF = 0.5 - 1e-9
+MEDIAN = np.array([0.5])
 # Number of rows that are filled together, each such block with random numbers of its own.
 BLOCK_ROWS = 500
 
@@ -105,16 +106,18 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         ``missing_age``, or ``missing_2_age`` if the table has such a column.
 
     n_jobs : int, default=None
-        How many blocks of 500 rows `transform` fills at the same time, in processes of joblib. None
-        means 1, unless in a context of :class:`joblib.parallel_config`; -1 means all processors.
-        The result does not depend on it.
+        How many blocks of rows `transform` fills at the same time; -1 means all processors. The
+        default model works in threads, and None means as many as BLAS has. A given `estimator`
+        works in processes of joblib, and None means 1, unless in a context of
+        :class:`joblib.parallel_config`. The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit and for draws. With None, modes, means and
         probabilities of cells are the same in each call.
 
     verbose : int, default=0
-        If positive, print the time of the fit, and the share of the cells that are missing.
+        If positive, print the time of the fit, and the share of the cells that are missing, and
+        show a bar with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -226,36 +229,31 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if isinstance(X, Batches):
             return self._fit_batches(X, sample_weight)
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
-        kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
-        self._kept = np.arange(X.shape[1])
-        if not isinstance(self.estimator, FrozenEstimator):  # which knows all columns
-            with named(self):
-                self._kept = observed_columns(X, missing, "BoltzmannImputer")
+        kinds, missing = self._declared(), missing_cells(X)
+        knows_all = isinstance(self.estimator, FrozenEstimator)
+        self._kept = np.arange(X.shape[1]) if knows_all else self._observed(missing)
         self._with_gaps = np.flatnonzero(missing.any(axis=0))
-        X = some_columns(X, self._kept)
-        with named(self):
-            self._encoder = self._linear = None
-            if self.estimator is None:
-                kinds = _closed([kinds[j] for j in self._kept], X)
-                table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
-                self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
-                self._has_means = self._encoder.has_means
-        rows = X if self._encoder is None else self._encoder.encode(X).astype(np.float64)
-        estimator = clone(self.estimator) if self._encoder is None else self._chosen(rows)
-        if "random_state" in estimator.get_params():
-            seed = check_random_state(self.random_state).randint(2**31)
-            estimator.set_params(random_state=seed)
-        self.estimator_, seconds = timed_fit(
-            estimator, rows, None if sample_weight is None else weights, self._encoder is not None
-        )
+        self._encoder = self._linear = None
+        if self.estimator is None:
+            self._encoder = self._learned(smooth_table, X, weights, kinds)
+        estimator = self.estimator
+        if estimator is None:
+            options = draws_of(len(X) * len(self._kept)) | {"verbose": self.verbose}
+            estimator = choose_density(self._encoder, len(X), **options)
+            self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
+        rows = self._rows(X)
+        estimator = seeded(estimator, check_random_state(self.random_state))
+        own_weights = None if sample_weight is None else weights
+        fitted = timed_fit(estimator, rows.codes, own_weights, rows.table)
+        self.estimator_, seconds = fitted
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
         if self._encoder is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
-            linear = LinearMeans(self._encoder, self._has_means & (n_values > 2), n_values)
             with named(self):
-                self._linear = linear.fit(X, rows, weights)
-                self._few = FewNumbers(self._encoder).fit(X, rows, weights)
+                linear = LinearMeans(self._encoder.has_means & (n_values > 2), n_values)
+                self._linear = linear.fit(rows, weights)
+                self._few = FewNumbers(rows, weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
@@ -263,10 +261,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit_batches(self, batches, sample_weight):
         """Fit a density to batches, which takes tables as they are."""
-        if sample_weight is not None:
-            raise ValueError("BoltzmannImputer: Batches have no sample_weight. Leave it at None.")
-        self._declared()
-        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+        density = self._density_of_batches(sample_weight)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._encoder = self._linear = None
@@ -382,12 +377,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         X = some_columns(self._read(X), self._kept)
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
-        if self._encoder is not None:
-            with named(self):
-                X = self._encoder.encode(X, "missing")
-        if rows and self._encoder is not None and isinstance(self.estimator_, Network):
-            shares = self._shares(X, generator)
-            p = {j: shares[j][own] for j, own in rows.items()}
+        X = self._rows(X).codes
+        if self._encoder is not None and isinstance(self.estimator_, Network):
+            p = self._missing_proba(X, missing, generator)
         else:
             p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
         keys = self._keys()
@@ -428,11 +420,6 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _chosen(self, codes):
-        """A density model for a table of codes."""
-        n_values = self._encoder.n_categories
-        return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
-
     def _generator(self, how):
         """The source of randomness: probabilities are the same in each call, unlike draws."""
         is_fixed = self.random_state is None and how != "sample"
@@ -456,43 +443,55 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _filled(self, X, missing, how, generator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
-        is_joint = self._encoder is None or not isinstance(self.estimator_, Network)
-        if is_joint and how == "median":
+        has_no_cells = self._encoder is None or not isinstance(self.estimator_, Network)
+        if has_no_cells and how == "median":
             raise ValueError(
                 "BoltzmannImputer: how='median' is for the network that is the default, and "
                 f"{type(self.estimator_).__name__} fills joint states. Use how='mean'."
             )
-        how = "mode" if is_joint and how == "auto" else how
+        how = "mode" if has_no_cells and how == "auto" else how
         if self._encoder is None:
-            return self._in_blocks(_impute, X, generator, how)
-        with named(self):
-            codes = self._encoder.encode(X, "missing")
-        if how == "sample" or is_joint:
-            filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
-        else:
-            filled, numbers = self._cell_by_cell(X, codes, how, generator)
+            return self._by_estimator(X, generator, how)
+        whole, numbers = self._rows(X), {}
+        is_joint = how == "sample" or has_no_cells
+        filled = np.zeros(whole.codes.shape, whole.codes.dtype)
+
+        def fill(rows, seed):
+            if is_joint:
+                filled[rows] = _impute(self.estimator_, whole.codes[rows], seed, how)
+                return
+            filled[rows], of_numbers = self._cell_by_cell(whole.some(rows), how, seed)
+            for j, own in of_numbers.items():
+                numbers[j][rows] = own
+
+        if not is_joint:
+            for j in np.flatnonzero(self._has_numbers(how) & missing.any(axis=0)):
+                numbers[j] = np.full(len(filled), np.nan)
+        self._in_blocks(fill, missing, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, X, codes, how, generator):
+    def _has_numbers(self, how):
+        """Of which columns `_cell_by_cell` finds numbers instead of codes."""
+        return self._encoder.is_binned | (self._encoder.has_means & (how == "mean"))
+
+    def _cell_by_cell(self, rows, how, seed):
         """-> the code of each cell, or the mean of a bit, and numbers in bins, or means of all."""
-        shares = self._shares(codes, generator)
-        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
-        linear = {} if self._linear is None else self._linear.means(X, codes, shares)
-        for j, column in enumerate(self._encoder.columns):
-            if column.bins is None and (how != "mean" or not self._has_means[j]):
-                if how != "mode" and self._encoder.is_ordered[j]:
-                    filled[:, j] = (np.cumsum(shares[j], axis=1) < HALF).sum(axis=1)
-                continue
+        shares, has_numbers = self._shares(rows.codes, seed), self._has_numbers(how)
+        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]), {}
+        if how in ("auto", "median"):
+            for j in np.flatnonzero(self._encoder.is_ordered & ~has_numbers):
+                filled[:, j] = quantile_places(shares[j], MEDIAN)[0][:, 0]
+        linear = {} if self._linear is None else self._linear.means(rows, shares)
+        for j in np.flatnonzero(has_numbers & np.isnan(rows.codes).any(axis=0)):
+            column = self._encoder.columns[j]
             if how != "mean" and j in self._few.columns:
-                rows = np.flatnonzero(np.isnan(codes[:, j]))
-                numbers[j] = np.full(len(codes), np.nan)
-                numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
+                numbers[j] = self._few.fill(rows, j, shares[j])
                 continue
             values = numbers_of(column, shares[j].shape[1])
             means = numbers[j] = shares[j][:, : len(values)] @ values
             if how == "median":
-                numbers[j] = column.bins.quantiles(shares[j], np.array([0.5]))[:, 0]
+                numbers[j] = column.bins.sample(*quantile_places(shares[j], MEDIAN))[:, 0]
             if j in linear:
                 others, weights = linear[j]
                 numbers[j] = numbers[j] + weights * (others - means)
@@ -500,10 +499,24 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers
 
-    def _shares(self, codes, generator):
+    def _shares(self, codes, seed):
         """The probabilities of the codes of missing cells, an array for each column."""
-        p = self._in_blocks(_cell_probabilities, codes, generator)
+        p = self.estimator_._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+
+    def _missing_proba(self, codes, missing, generator):
+        """The probabilities of the codes of the missing cells, by columns."""
+        n_values = self.estimator_.n_values_
+        found = {j: np.empty((missing[:, j].sum(), n_values[j])) for j in range(len(n_values))}
+        before = np.cumsum(missing, axis=0) - missing
+
+        def fill(rows, seed):
+            for j, shares in enumerate(self._shares(codes[rows], seed)):
+                own = missing[rows, j]
+                found[j][before[rows[own], j]] = shares[own]
+
+        self._in_blocks(fill, missing, generator)
+        return found
 
     def _column_proba(self, rows, j, generator):
         """Probabilities of one column, by densities other than networks of codes."""
@@ -521,14 +534,26 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             p = p / p.sum(axis=1, keepdims=True)
         return {"probabilities": p, "categories": categories, "ends": ends}
 
-    def _in_blocks(self, fill, rows, generator, *options):
-        """Rows that are filled in blocks, whatever the number of processes."""
+    def _in_blocks(self, fill, missing, generator):
+        """Fill the rows with missing cells in blocks, in threads; each block has a seed."""
+        rows = np.flatnonzero(missing.any(axis=1))
+        if not len(rows):
+            return
         blocks = row_blocks(len(rows), BLOCK_ROWS)
-        tasks = [
-            (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)
-            for block in blocks
-        ]
-        return joined(in_parallel(fill, tasks, self.n_jobs))
+        if isinstance(self.estimator_, Network):
+            n_states = sum(self.estimator_.n_values_)
+            blocks = blocks_of_narrow_rows(len(rows), n_states, PROBABILITIES)
+        blocks = [(rows[block], generator.randint(2**31)) for block in blocks]
+        with Workers(self.n_jobs) as workers, Bar("rows", len(blocks), self.verbose) as bar:
+            workers.map(lambda block: bar.step(fill(*block)), blocks, np.inf)
+
+    def _by_estimator(self, X, generator, how):
+        """Rows that a given estimator fills in blocks, whatever the number of processes."""
+        blocks = row_blocks(len(X), BLOCK_ROWS)
+        parts = (some_rows(X, block) for block in blocks)
+        tasks = ((self.estimator_, part, generator.randint(2**31), how) for part in parts)
+        bar = Bar("rows", len(blocks), self.verbose)
+        return joined(in_parallel(_impute, tasks, self.n_jobs, bar))
 
 
 def _label_of_flags(label, taken):
@@ -541,38 +566,5 @@ def _label_of_flags(label, taken):
             return found
 
 
-def _left(table, X):
-    """Which columns have neither levels nor bins nor bits: in arrays, these may be codes."""
-    pairs = zip(table.columns, columns_of(X), strict=True)
-    return np.array([
-        column.categories is None and not are_bits(column.numbers(cells))
-        for column, (_, cells) in pairs
-    ])  # fmt: skip
-
-
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
-
-
-def _cell_probabilities(network, codes, seed):
-    return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
-
-
-def _closed(kinds, X):
-    """Kinds of columns where those are said that are certainly no numbers but levels.
-
-    A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
-    there is a warning; or a level.
-    """
-    kinds = list(kinds)
-    for j, (_, cells) in enumerate(columns_of(X)):
-        if not kinds[j].is_open:
-            continue
-        values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
-        values = set(np.unique(values).tolist())
-        code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
-        is_coded = code is not None and code in values
-        is_constant = len(values) == 1 and not values <= {0, 1}
-        if is_coded or is_constant:
-            kinds[j] = Kind("ordinal")
-    return kinds

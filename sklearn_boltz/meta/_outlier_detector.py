@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
+from sklearn_boltz.meta._coding import Coded, coded_table, mean_log_density
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -22,13 +22,19 @@ from sklearn_boltz.meta._default import (
     n_codes,
     needs_column_proba,
     quick_fit_of,
+    seeded,
     timed_fit,
     with_codes,
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
-from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+)
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import missing_cells
@@ -97,7 +103,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
-        share of the rows that are outliers.
+        share of the rows that are outliers, and show a bar with the time left, of what takes more
+        than two seconds.
 
     Attributes
     ----------
@@ -129,10 +136,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     for outliers and for other rows. It cannot be compared between rows with different missing
     cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
     p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
-    if cells are missing at random. In the default network, the mean is exact up to 2**20 joint
-    states of the missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other
-    models average 10 draws, whose seed is the content of the row and `random_state`, so that equal
-    rows have equal scores.
+    if cells are missing at random. In networks, the mean is exact up to 2**20 joint states of the
+    missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other models, and
+    networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
+    and `random_state`, so that equal rows have equal scores.
 
     With more than 65,536 cells, the default network is fitted to the observed cells alone, without
     completing rows.
@@ -229,14 +236,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
-        X = some_columns(X, self._kept)
-        rows = self._rows(X, self._encoder)
-        if "random_state" in density.get_params():
-            density.set_params(random_state=generator.randint(2**31))
-        folds = self._folds(X, rows, weights, generator)
-        of_fold = self._of_folds(density, X)
-        tasks = [(density, X, rows, weights, slice(None), sample_weight is not None)]
-        tasks += [(of_fold, X, rows, left, held, True) for left, held in folds]
+        rows = self._rows(some_columns(X, self._kept), self._encoder)
+        density = seeded(density, generator)
+        folds = self._folds(rows, weights, generator)
+        of_fold = self._of_folds(density, rows)
+        tasks = [(density, rows, weights, slice(None), sample_weight is not None)]
+        tasks += [(of_fold, rows, left, held, True) for left, held in folds]
         first, *others = in_parallel(self._fit_density, tasks, self.n_jobs)
         self.estimator_, self._mean, fitted, seconds = first
         if self._takes_tables:
@@ -260,16 +265,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit_batches(self, batches, sample_weight):
         """Fit densities to batches, with and without every third row, which take tables."""
-        if sample_weight is not None:
-            raise ValueError(
-                "BoltzmannOutlierDetector: Batches have no sample_weight. Leave it at None."
-            )
-        self._declared()
+        density = self._density_of_batches(sample_weight)
         generator = check_random_state(self.random_state)
         self._seed, self._takes_tables = generator.randint(2**31), True
-        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
-        if "random_state" in density.get_params():
-            density = clone(density).set_params(random_state=generator.randint(2**31))
+        density = seeded(density, generator)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._encoder, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
@@ -288,7 +287,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _scores_of(self, density, batches):
         """ln p(x) of the rows of all batches, plus a constant."""
-        return np.concatenate([self._log_weights(density, None, rows, rows) for rows in batches])
+        found = [self._log_weights(density, self._rows(rows, None)) for rows in batches]
+        return np.concatenate(found)
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit the density model, and find outliers among the rows of the fit.
@@ -327,9 +327,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells
             are completed, see the notes of the class. Outliers have low scores.
         """
-        X = some_columns(self._read(X), self._kept)
-        table = self._encoder
-        return self._log_weights(self.estimator_, table, X, self._rows(X, table)) - self._mean
+        rows = self._rows(some_columns(self._read(X), self._kept), self._encoder)
+        return self._log_weights(self.estimator_, rows) - self._mean
 
     def decision_function(self, X):
         """Return the score of each row minus `offset_`.
@@ -409,7 +408,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
         with named(self):
-            own = surprises(self.estimator_, self._rows(part, self._encoder), part, self._encoder)
+            taken = self._rows(part, self._encoder)
+            rows = Coded.of(self._encoder, part, np.float64)
+            own = surprises(self.estimator_, rows, taken.codes)
         unseen = np.isnan(own) & ~missing_cells(part)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
@@ -417,49 +418,68 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     def _unfitted(self, X, weights):
         """-> a density model; what it takes of a table is noted."""
         kinds, self._takes_tables = self._declared(), self.estimator is not None
-        with named(self):
-            if self._takes_tables:
-                self._kept, self._encoder = np.arange(X.shape[1]), Encoder.learn(X)
-                return clone(self.estimator)
-            self._kept, table = coded_table(X, weights, type(self).__name__, kinds)
-        self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
-        options = draws_of(rows) | quick_fit_of(rows)
-        n_values = np.maximum(2, table.n_categories)
-        return choose_density(n_values, table.is_ordered, len(X), **options)
+        if self._takes_tables:
+            self._kept = np.arange(X.shape[1])
+            with named(self):
+                self._encoder = Encoder.learn(X)
+            return clone(self.estimator)
+        self._kept = self._observed(missing_cells(X))
+        self._encoder = self._learned(coded_table, X, weights, kinds)
+        n_cells = len(X) * len(self._kept)
+        options = draws_of(n_cells) | quick_fit_of(n_cells) | {"verbose": self.verbose}
+        density = choose_density(self._encoder, len(X), **options)
+        self._dtype = np.float32 if isinstance(density, Network) else np.float64
+        return density
 
     def _rows(self, X, table):
         """The rows of the kept columns as the density takes them, in the codes of a table."""
-        if self._takes_tables:
-            return X
         with named(self):
-            return table.encode(X, "missing").astype(np.float64)
+            return Coded(None, X, X) if self._takes_tables else Coded.of(table, X, self._dtype)
 
-    def _log_weights(self, density, table, X, rows):
+    def _log_weights(self, density, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
+        if isinstance(density, Network) and density._gaussians is None:
+            return self._expected_log_weights(density, rows)
         if self._takes_tables:
-            return completed_log_weights(density, rows, self._seed)
-        unseen = log_unseen(table, X, rows, self._n_rows)
-        if isinstance(density, Network):
-            result, p = density._expected_log_weights(rows)
-            shares = np.split(p, np.cumsum(density.n_values_)[:-1], axis=1)
-            return result + expected_log_density(table, X, rows, shares) + unseen
+            return completed_log_weights(density, rows.X, self._seed)
+        unseen = rows.log_unseen(self._n_rows)
 
         def rest(places, codes):
-            return table.log_density(some_rows(X, places), codes)
+            return rows.some(places).log_density(codes)
 
-        return completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS) + unseen
+        options = {"rest": rest, "n_steps": N_STEPS}
+        return completed_log_weights(density, rows.codes, self._seed, **options) + unseen
 
-    def _folds(self, X, rows, weights, generator):
+    def _expected_log_weights(self, density, rows):
+        """The same by a network, of blocks of rows in threads."""
+        n_values = density.n_values_
+
+        def of_block(block):
+            part = rows.some(block)
+            result, p = density._expected_log_weights(part.codes)
+            shares = np.split(p, np.cumsum(n_values)[:-1], axis=1)
+            if part.table is None:
+                codes = density._known_cells(part.X)
+                result = density._with_cells(part.X, codes, result)
+                return result + mean_log_density(density._encoder, codes, shares)
+            result += part.log_density() + mean_log_density(part.table, part.codes, shares)
+            return result + part.log_unseen(self._n_rows)
+
+        blocks = blocks_of_narrow_rows(rows.X.shape[0], n_values.sum(), PROBABILITIES)
+        with Workers() as workers, Bar("scores", len(blocks), self.verbose) as bar:
+            return np.concatenate(workers.map(lambda b: bar.step(of_block(b)), blocks, np.inf))
+
+    def _folds(self, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
-        if self._takes_tables:
-            rows = self._encoder.encode(X, "missing")
+        codes = self._encoder.encode(rows.X, "missing") if self._takes_tables else rows.codes
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))
-        return list(left_out(rows, weights, n_folds, generator))
+        return list(left_out(codes, weights, n_folds, generator))
 
-    def _of_folds(self, density, X):
+    def _of_folds(self, density, rows):
         """A density that knows the codes of an array which the rows of some folds are without."""
+        X = rows.X
         knows = not self._takes_tables or isinstance(density, BaseBoltzmannMachine)
         are_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         if knows or not are_numbers or not is_auto(density.get_params().get("columns")):
@@ -467,20 +487,18 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         n_values = [n_codes(column) for column in X.T.astype(np.float64)]
         return with_codes(density, n_values) if all(n_values) else density
 
-    def _fit_density(self, density, X, rows, weights, held, is_weighted):
+    def _fit_density(self, density, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""
-        kept, table = np.flatnonzero(weights), self._encoder
+        kept = np.flatnonzero(weights)
         if weights.sum() < self._n_rows and not self._takes_tables:
             # By bins that end at the numbers of held-out rows, these would look too likely.
-            table = table.with_bins_of(some_rows(X, kept), weights[kept])
-            rows = self._rows(X, table)
+            table = rows.table.with_bins_of(some_rows(rows.X, kept), weights[kept])
+            rows = self._rows(rows.X, table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
-        fitted, seconds = timed_fit(
-            density, some_rows(rows, kept), weights[kept] if is_weighted else None,
-            not self._takes_tables,
-        )  # fmt: skip
+        own, own_weights = rows.some(kept), weights[kept] if is_weighted else None
+        fitted, seconds = timed_fit(density, own.codes, own_weights, own.table)
         # ln Z is the same for all rows, so only differences matter.
-        scores = self._log_weights(fitted, table, X, rows)
+        scores = self._log_weights(fitted, rows)
         mean = float(np.average(scores, weights=weights))
         return fitted, mean, scores[held] - mean, seconds
 

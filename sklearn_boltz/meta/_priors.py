@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz.tables._cells import some_of
+from sklearn_boltz.tables._phrases import some_of
 
 
 def checked_priors(priors, classes, shares, name):

@@ -4,42 +4,40 @@ import numpy as np
 
 from sklearn_boltz._density import Density
 from sklearn_boltz._tabular import Tabular
-from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300
 
 
-def surprises(density, rows, X, table):
+def surprises(density, rows, X):
     """-ln p(cell | the other observed cells of its row).
 
     Parameters
     ----------
     density : estimator
         Fitted, with `predict_column_proba`.
-    rows, X : data frame or array of shape (n, n_columns)
-        Rows as `density` takes them, and as `table` does.
-    table : Encoder
+    rows : Coded
+    X : data frame or array of shape (n, n_columns)
+        The same as `density` takes them.
 
     Returns
     -------
     surprises : ndarray of float64 of shape (n, n_columns)
-        NaN for missing cells, and for values that `table` does not know.
+        NaN for missing cells, and for values that are not known.
     """
-    codes, keys = table.encode(X, "missing").astype(np.float64), keys_of(density, rows)
-    found = np.full(codes.shape, np.nan)
-    for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
+    keys, found = keys_of(density, X), np.full(rows.codes.shape, np.nan)
+    numbers = rows.numbers(np.flatnonzero(rows.table.is_number))
+    for j, column in enumerate(rows.table.columns):
         bins = column.bins if column.scores is None else column.scores.bins
-        numbers = None if bins is None else column.finite(cells)
-        own = codes[:, j] if bins is None else bins.encode(numbers)
+        own = rows.codes[:, j] if bins is None else bins.encode(numbers[j])
         known = np.flatnonzero(~np.isnan(own))
         if not len(known):
             continue
-        p = density.predict_column_proba(some_rows(rows, known), keys[j])
+        p = density.predict_column_proba(some_rows(X, known), keys[j])
         found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
         if bins is not None:
-            found[known, j] += _thinness(bins, numbers[known], own[known])
+            found[known, j] += _thinness(bins, numbers[j][known], own[known])
     return found
 
 

@@ -12,8 +12,9 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_boltz.metrics._rules import rules_of
 from sklearn_boltz.tables._bins import Bins
-from sklearn_boltz.tables._cells import as_array, as_dates, as_numbers, unit_of_dates
-from sklearn_boltz.tables._encoder import holds_numbers
+from sklearn_boltz.tables._cells import as_array, as_numbers
+from sklearn_boltz.tables._dates import as_dates, unit_of_dates
+from sklearn_boltz.tables._form import holds_numbers
 from sklearn_boltz.tables._frames import (
     cells_of,
     declared_values,

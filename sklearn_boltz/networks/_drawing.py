@@ -17,6 +17,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -175,13 +176,13 @@ class Drawing:
 
     def _drawn_numbers(self, n_samples, given, columns, places, steps, generator):
         """Codes and numbers, each class as often as it is drawn."""
-        model, base = self._location_model()
+        model = self._distribution()
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
-        z = self._encoder.scores_of(self._given_numbers(given))
+        z = scores_of_row(self._encoder, self._given_numbers(given))
         n_each = model.class_counts(row, z, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
-        base, codes, scores = base[model.network.places(free)], [], []
+        base, codes, scores = model.network.base[model.network.places(free)], [], []
         for c in np.flatnonzero(n_each):
             n = int(n_each[c])
             ((_, network, fields, _),) = model.given(c, z)
@@ -192,32 +193,20 @@ class Drawing:
             scores.append(model.complete_scores(c, drawn, known, "sample", generator))
         order = generator.permutation(n_samples)
         codes = np.concatenate(codes)[order]
-        return codes, self._encoder.numbers(codes, np.concatenate(scores)[order])
+        return codes, numbers_of_scores(self._encoder, codes, np.concatenate(scores)[order])
 
     def _impute(self, X, cells, how, n_steps, generator):
         if self._gaussians is not None:
             return self._impute_numbers(X, cells, how, generator)
-        missing = np.isnan(cells)
-        rows, codes = missing.any(axis=1), self._encoder.coding.codes(cells, self._refuse_codes)
-
-        def impute(how):
-            filled = cells.astype(np.float64)
-            if rows.any():
-                parts = self._model(), self._base, codes[rows]
-                found = _incomplete.impute(*parts, how, n_steps, generator)
-                found = self._encoder.coding.decode(found)
-                filled[rows] = np.where(missing[rows], found, cells[rows])
-            return filled
-
-        return self._fill(X, missing, how, impute, generator)
+        return super()._impute(X, cells, how, n_steps, generator)
 
     def _impute_numbers(self, X, cells, how, generator):
         """Impute rows of which some numbers have normal scores."""
-        missing, (codes, z, _) = np.isnan(cells), self._scored_rows(X, cells)
-        (model, _), rows = self._location_model(), missing.any(axis=1)
+        missing, (codes, z, _) = np.isnan(cells), self._rows_of(X, cells)
+        model, rows = self._distribution(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
-        numbers, filled = self._encoder.numbers(codes, z), codes.astype(np.float64)
+        numbers, filled = numbers_of_scores(self._encoder, codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
             self._set_means(X, model, args, missing, numbers, filled)
         filled = self._encoder.coding.decode(filled)
@@ -246,15 +235,9 @@ class Drawing:
             filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
-        """Probabilities of the missing cells, each by itself, in the one-hot layout."""
-        if self._gaussians is not None:
-            codes, z, _ = self._scored_rows(X)
-            return self._location_model()[0].category_probabilities(codes, z)
-        cells = self._known_cells(X)
-        codes = self._encoder.coding.codes(cells, self._refuse_codes)
-        generator = make_generator(random_state)
-        parts = self._model(), self._base, codes
-        return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
+        """Probabilities of missing codes, each by itself, in the one-hot layout."""
+        codes, generator = self._codes(X)[0], make_generator(random_state)
+        return self._model().cell_probabilities(codes, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
         """`expected_log_weights` of rows without normal scores."""
@@ -264,13 +247,7 @@ class Drawing:
     def _column_probabilities(self, X, j, n_steps, seed):
         if self._encoder.is_scored[j]:
             return self._bin_probabilities(X, j), np.zeros(1)
-        if self._gaussians is not None:
-            return self._given_others(X, j), np.zeros(1)
-        cells = self._known_cells(X, copy=True)
-        cells[:, j] = 1  # any legal value
-        codes = self._encoder.coding.codes(cells, self._refuse_codes)
-        with Workers() as workers:
-            return _incomplete.column_probabilities(self._model(), codes, j, n_steps, seed, workers)
+        return super()._column_probabilities(X, j, n_steps, seed)
 
     def _cells_of(self, codes):
         return self._encoder.coding.decode(codes)
@@ -280,7 +257,7 @@ class Drawing:
         scores = self._encoder.columns[j].scores
         return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 
-    def _distribution(self, X, j):
+    def _up_to(self, X, j):
         if not self._encoder.is_scored[j]:
             return None
         scores = self._encoder.columns[j].scores
@@ -288,9 +265,9 @@ class Drawing:
 
     def _mean_of_scores(self, X, j, function, n_figures):
         """Means of what a function makes of the level and the score of a number, given the rest."""
-        codes, z = self._without(*self._scored_rows(X)[:2], j)
+        model = self._distribution()
+        codes, z, _ = model.without(self._rows_of(X, self._known_cells(X)), j)
         k = np.flatnonzero(self._encoder.is_scored).tolist().index(j)
-        model, _ = self._location_model()
 
         def own(codes, z, variances):
             return function(codes[:, j], z[:, k], variances[:, k])

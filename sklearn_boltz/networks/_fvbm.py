@@ -73,16 +73,17 @@ class FVBMPseudoLikelihood(Network):
     Parameters
     ----------
     columns : str, list or dict, default="auto"
-        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
-        ``"number"``, ``"binned"`` or the list of its values; see :ref:`kinds`. A string is the kind
-        of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
-        name or number, and a list has an entry for each. ``"auto"`` looks at the table.
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"cyclic"``,
+        ``"count"``, ``"number"``, ``"binned"`` or the list of its values; see :ref:`kinds`. A
+        string is the kind of all columns. A dict names some, as in ``{"age": "number", "city":
+        ["Oslo", "Rome"]}``, by name or number, and a list has an entry for each. ``"auto"`` looks
+        at the table.
 
-        Couplings of ``"ordinal"`` columns and of numbers, which are put into up to 64 bins, are
-        smooth functions of the values. With a number as `alpha`, there are up to 32 bins: what is
-        linear in the positions of the values is penalised as `alpha` says, and a polynomial of
-        degree k is k (k + 1) / 2 times as expensive; there are then no standard errors, as for
-        numbers in bins. See Notes.
+        Couplings of ``"ordinal"`` and ``"cyclic"`` columns and of numbers, which are put into up to
+        64 bins, are smooth functions of the values. With a number as `alpha`, ``"cyclic"`` is
+        ``"nominal"`` and there are up to 32 bins: what is linear in the positions of the values is
+        penalised as `alpha` says, and a polynomial of degree k is k (k + 1) / 2 times as expensive;
+        there are then no standard errors, as for numbers in bins. See Notes.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -146,8 +147,8 @@ class FVBMPseudoLikelihood(Network):
         error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns and a line at the end of a fit; if greater
-        than 1, a line for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar with the time left after two seconds; if greater, print a line for each iteration.
 
     Attributes
     ----------
@@ -425,7 +426,8 @@ class FVBMPseudoLikelihood(Network):
 
     def _plan_of_features(self, rows, initial):
         kept = distinct_incomplete(rows.codes, rows.weights)
-        task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding))
+        cyclic = self._encoder.declared("cyclic")
+        task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding), cyclic)
         if self.solver in OF_PAPER:
             task.method(self.solver)  # refuses more than two values
         task.label = self._label(rows.coding)
@@ -436,13 +438,15 @@ class FVBMPseudoLikelihood(Network):
         return task, "lbfgs", steps, self._monitor(MOST_ROUNDS), found
 
     def _positions(self, coding):
-        """Where values with an order lie on a line; None for columns without."""
+        """Where values with an order lie on a line, or on a circle; None for columns without."""
         found, table = [None] * len(coding.n_values), self._encoder
         # Numbers in an array may be codes of anything.
         ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
         for j in np.flatnonzero(ordered):
             bins = table.columns[j].bins
             found[j] = np.arange(coding.n_values[j], dtype=float) if bins is None else bins.means
+        for j in np.flatnonzero(table.declared("cyclic")):
+            found[j] = np.arange(coding.n_values[j]) / coding.n_values[j]
         return found
 
     def _check_solver(self, rows):

@@ -33,6 +33,7 @@ from sklearn_boltz.partition._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz.tables._frames import frame_or_bunch
+from sklearn_boltz.tables._numbers import normal_scores
 from sklearn_boltz.tables._values import as_objects
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
@@ -59,8 +60,8 @@ class Likelihoods(DiscreteDensity):
         """The distribution."""
         if self._encoder.coding.is_binary:
             pairs, further = (self.coupling_, self.intercept_), self._beyond_pairs()
-            return SpinModel(*pairs, *further, constant=self._constant)
-        return PottsModel(self.coupling_, self.intercept_, self.n_values_)
+            return SpinModel(*pairs, *further, constant=self._constant, base=self._base)
+        return PottsModel(self.coupling_, self.intercept_, self.n_values_, self._base)
 
     # What the energies of given couplings of bits are less than those of spins.
     _constant = 0.0
@@ -68,11 +69,18 @@ class Likelihoods(DiscreteDensity):
     # Of the normal scores of numbers, given the categories; None where all numbers are codes.
     _gaussians = None
 
-    def _location_model(self):
-        """The distribution of codes and normal scores, and intercepts of independent columns."""
-        model = self._model()
-        base = model.like(0 * model.coupling, self._base).potts.intercept
-        return LocationModel(model.potts, self._gaussians), base
+    def _distribution(self):
+        if self._gaussians is None:
+            return self._model()
+        scored = np.flatnonzero(self._encoder.is_scored)
+        return LocationModel(self._model().potts, self._gaussians, scored)
+
+    def _rows_of(self, X, cells):
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
+        if self._gaussians is None:
+            return codes
+        codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
+        return codes, *normal_scores(self._encoder, X)
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
@@ -84,27 +92,6 @@ class Likelihoods(DiscreteDensity):
                 "or see statistics.inference and `interaction_scores`.",
                 stacklevel=find_stack_level(),
             )
-
-    def _scored_rows(self, X, cells=None):
-        """Codes, of cells if these are known, normal scores z = T(x), and ln T'."""
-        cells = self._known_cells(X) if cells is None else cells
-        codes = self._encoder.coding.codes(cells, self._refuse_codes)
-        codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
-        return codes, *self._encoder.scores(X)
-
-    def _without(self, codes, z, j):
-        """Copies of codes and scores, in which the cells of a column are missing."""
-        codes, z = codes.copy(), z.copy()
-        codes[:, j] = -1 if self.n_values_[j] > 1 else 0
-        z[:, np.flatnonzero(self._encoder.is_scored) == j] = np.nan
-        return codes, z
-
-    def _given_others(self, X, j):
-        """p(x_j = a | the other cells) of each row, for all codes of column j."""
-        codes, z = self._without(*self._scored_rows(X)[:2], j)
-        model, _ = self._location_model()
-        p = model.category_probabilities(codes, z)
-        return p[:, model.network.places([j])]
 
     def _codes(self, X):
         """-> codes, -1 for a missing cell, and the type of X."""
@@ -151,33 +138,18 @@ class Likelihoods(DiscreteDensity):
             values, the probabilities of all values of all variables, one after another. The type is
             float32 for float32 data, and otherwise float64.
         """
-        codes, dtype = self._codes(X)
+        check_is_fitted(self)
+        cells, model = self._known_cells(X), self._distribution()
+        rows = self._rows_of(X, cells)
         if self._gaussians is None:
-            expectation = self._model().expectation(codes)
+            expectation = model.expectation(rows)
             if self._encoder.coding.is_binary and self._encoder.coding.low == 0:
                 expectation = (1 + expectation) / 2
         else:
-            p = [self._given_others(X, j) for j in range(self.n_features_in_)]
+            p = [model.column_probabilities(rows, j)[0] for j in range(self.n_features_in_)]
             first = int(self._encoder.coding.is_binary)
             expectation = np.hstack([own[:, first:] for own in p])
-        return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
-
-    def _log_pseudo_likelihood(self, X, cells):
-        if self._gaussians is not None:
-            return self._log_conditionals(X, cells).sum(axis=1)
-        codes = self._encoder.coding.codes(cells, self._refuse_codes)
-        return self._model().log_pseudo_likelihood(codes)
-
-    def _log_conditionals(self, X, cells=None):
-        """ln p of each observed cell given the others, 0 for a missing one."""
-        codes, z, log_slope = self._scored_rows(X, cells)
-        model, base = self._location_model()
-        scored = np.flatnonzero(self._encoder.is_scored)
-        rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
-        for j in range(codes.shape[1]):
-            found[:, j] = rows - model.log_sums(*self._without(codes, z, j), base)
-        found[:, scored] += log_slope
-        return found
+        return expectation.astype(np.float32 if cells.dtype == np.float32 else np.float64)
 
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
@@ -185,14 +157,6 @@ class Likelihoods(DiscreteDensity):
         codes[:, self._encoder.is_empty] = 0  # a value that says nothing
         self._refuse_gaps(codes < 0)
         return codes
-
-    def _free_energy(self, X, cells):
-        if self._gaussians is not None:
-            codes, z, log_slope = self._scored_rows(X, cells)
-            model, base = self._location_model()
-            return -model.log_sums(codes, z, base) - log_slope.sum(axis=1)
-        codes = self._encoder.coding.codes(cells, self._refuse_codes)
-        return -self._model().log_sums(codes, self._base)
 
     @validate_arguments(
         {

@@ -15,8 +15,8 @@ from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_samp
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._terms import further_of, message
 from sklearn_boltz.numerics._random import make_generator
-from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.tables._kinds import OF_LEVELS
+from sklearn_boltz.tables._phrases import join_columns
 
 
 class MaximumEntropy(Network):
@@ -85,8 +85,8 @@ class MaximumEntropy(Network):
         deterministic.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns and a line at the end of a fit; if greater
-        than 1, a line for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar with the time left after two seconds; if greater, print a line for each iteration.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class MaximumEntropy(Network):
             constant = np.setdiff1d(np.arange(self.n_features_in_), task.varying)
             raise ValueError(
                 f"MaximumEntropy: count_potential=True needs columns that vary, and "
-                f"{listed(map(self._column, constant))} "
+                f"{join_columns(map(self._column, constant))} "
                 f"{'is constant. Leave it' if len(constant) == 1 else 'are constant. Leave them'} "
                 "out."
             )

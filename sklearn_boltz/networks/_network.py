@@ -149,11 +149,6 @@ class Network(Drawing, Likelihoods):
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             started = self._start(rows.coding, places) if going_on else (None, None)
             initial = self._initial(rows.coding, coupling_init, intercept_init, started)
-            if rows.scores and getattr(self, "max_order", 2) > 2:
-                raise ValueError(
-                    f"{type(self).__name__}: terms of three columns are for tables without normal "
-                    "scores of numbers. Leave max_order at 2, or take numbers in bins."
-                )
             self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
             if rows.scores:
@@ -262,7 +257,7 @@ class Network(Drawing, Likelihoods):
                     history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
         self._tell_columns()
-        if self.verbose:
+        if self.verbose and not self._reads_codes:
             last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -15,14 +16,18 @@ from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
 from sklearn_boltz.tables._counts import of_batch
 from sklearn_boltz.tables._frames import joined
+from sklearn_boltz.tables._numbers import normal_scores, with_plain_scores
 from sklearn_boltz.tables._weights import checked_weights
 
-# Codes of the distinct rows of batches that are kept, at most; and of complete rows of bits, of
-# which sums will do.
-MOST_KEPT, MOST_ENTRIES = 2**27, 2**22
+# Codes of the distinct rows of batches that are kept, at most: of more, a random half is, again and
+# again. And of complete rows of bits, of which sums will do.
+MOST_KEPT, MOST_ENTRIES = 2**25, 2**22
+# The number of halvings that a row outlives is this at most, a code of 8 bits.
+MOST_HALVINGS = 99
 TOO_MANY = (
-    "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
-    "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
+    "FVBMPseudoLikelihood keeps the distinct rows of batches that have missing cells or more than "
+    "two values a column, and those of the first batches are too many to be kept, as they look "
+    "like complete rows of bits. Shuffle the rows, use fewer, or fill the cells."
 )
 # Cells of batches with normal scores at most.
 MOST_CELLS = 2**24
@@ -117,6 +122,9 @@ class Rows(NamedTuple):
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
     scores : list of tuple
         Of `scores_of`, of which one is to be chosen; empty if there are no such numbers.
+    n_halvings : int
+        Of batches that are being read: how often a random half of the rows has been dropped.
+        Codes then have one more column, the number of halvings that a row outlives.
     """
 
     coding: Coding
@@ -126,6 +134,7 @@ class Rows(NamedTuple):
     sums: Sums | None = None
     in_order: bool = False
     scores: Sequence = ()
+    n_halvings: int = 0
 
     @property
     def total(self):
@@ -182,8 +191,8 @@ def scores_of(table, cells, counted, weights):
     found, weights = [], weights[counted]
     columns = [column.scores for column in table.columns if column.scores is not None]
     is_plain = all(scores.plain is None for scores in columns)
-    for one in [table] if is_plain else [table, table.with_plain_scores()]:
-        z, log_slope = (part[counted] for part in one.scores(cells))
+    for one in [table] if is_plain else [table, with_plain_scores(table)]:
+        z, log_slope = (part[counted] for part in normal_scores(one, cells))
         z = z[..., 0]
         known = ~np.isnan(z) * weights[:, None]
         means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
@@ -212,9 +221,16 @@ def read_batches(estimator, batches, known=None):
     `known` is the coding of a fit that they continue.
     """
     found = partial(_found_in_batch, estimator._reader(batches), known)
-    _, rows = summarise(batches, found, _merge)
+    lengths, rows = summarise(batches, found, _merge)
     if rows.codes is not None:
-        rows.codes[:, estimator._empty_columns(rows.codes)] = 0
+        codes, weights = distinct_incomplete(rows.codes[:, :-1], rows.weights)
+        rows = rows._replace(codes=codes, weights=weights)
+        codes[:, estimator._empty_columns(codes)] = 0
+    if rows.n_halvings:
+        estimator._warn(
+            f"the fit uses {rows.total:,.0f} of the {sum(lengths.values()):,} rows, drawn at "
+            f"random, as distinct rows have {MOST_KEPT:,} cells at most in memory."
+        )
     low = (rows.coding.low or 0) if known is None else known.low
     return rows._replace(coding=Coding(low, rows.coding.n_values))
 
@@ -251,17 +267,27 @@ def _found_in_batch(reader, known, batch):
     codes = coding.codes(X, partial(reader._refuse_codes, in_fit=True))
     if coding.is_binary and (codes != 0).all():
         coding = Coding(None, coding.n_values)
-    return _collected(coding, X.dtype, *informative(codes, np.ones(len(codes))))
+    codes, weights = informative(codes, np.ones(len(codes)))
+    # What is drawn depends neither on the order of the batches nor on the process.
+    generator = np.random.default_rng(crc32(np.ascontiguousarray(codes)))
+    halvings = np.minimum(generator.geometric(0.5, len(codes)) - 1, MOST_HALVINGS)
+    codes = np.column_stack([codes, halvings.astype(codes.dtype)])
+    return _collected(coding, X.dtype, codes, weights, 0)
 
 
-def _collected(coding, dtype, codes, weights):
+def _collected(coding, dtype, codes, weights, n_halvings):
     """The distinct rows, or sums over complete ones of bits where they are too many."""
     codes, weights = distinct_incomplete(codes, weights)
     if coding.is_binary and codes.size > MOST_ENTRIES and not (codes < 0).any():
-        return Rows(coding, dtype, None, None, Sums.of(codes > 0, weights))
-    if codes.size > MOST_KEPT:
-        raise ValueError(TOO_MANY)
-    return Rows(coding, dtype, codes, weights)
+        bits, counts = distinct_incomplete(codes[:, :-1], weights)
+        if bits.size > MOST_ENTRIES:
+            return Rows(coding, dtype, None, None, Sums.of(bits > 0, counts))
+    kept = codes[:, -1] >= n_halvings
+    while kept.sum() * codes.shape[1] > MOST_KEPT:
+        n_halvings += 1
+        kept = codes[:, -1] >= n_halvings
+    codes, weights = (codes, weights) if kept.all() else (codes[kept], weights[kept])
+    return Rows(coding, dtype, codes, weights, n_halvings=n_halvings)
 
 
 def _merge(one, other):
@@ -275,10 +301,11 @@ def _merge(one, other):
     coding = Coding(lows.pop() if lows else None, n_values)
     if one.codes is not None and other.codes is not None:
         pairs = (one.codes, other.codes), (one.weights, other.weights)
-        return _collected(coding, one.dtype, *map(np.concatenate, pairs))
+        n_halvings = max(one.n_halvings, other.n_halvings)
+        return _collected(coding, one.dtype, *map(np.concatenate, pairs), n_halvings)
     if not (coding.is_binary and one.is_complete and other.is_complete):
         raise ValueError(TOO_MANY)
-    sums = [rows.sums or Sums.of(rows.codes > 0, rows.weights) for rows in (one, other)]
+    sums = [rows.sums or Sums.of(rows.codes[:, :-1] > 0, rows.weights) for rows in (one, other)]
     return Rows(coding, one.dtype, None, None, sums[0] + sums[1])
 
 

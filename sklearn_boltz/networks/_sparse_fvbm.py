@@ -26,7 +26,7 @@ from sklearn_boltz.networks.sparse._task import (
 )
 from sklearn_boltz.networks.training._strength import least_strength
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
-from sklearn_boltz.tables._cells import N_NAMES
+from sklearn_boltz.tables._phrases import N_NAMES
 
 # Bins of a column of numbers.
 MOST_BINS = 5
@@ -146,8 +146,8 @@ class SparseFVBM(Network):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns and a line at the end of a fit; if greater
-        than 1, a line for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar with the time left after two seconds; if greater, print a line for each iteration.
 
     Attributes
     ----------
@@ -544,6 +544,11 @@ class SparseFVBM(Network):
                 f"penalty={penalty!r} is for binary columns: which entries of a larger block are 0 "
                 "depends on how values are compared",
                 "Use penalty='group', which selects whole pairs of columns.",
+            )
+        if rows.scores and self.max_order > 2:
+            raise ValueError(
+                "SparseFVBM: terms of three columns are for tables without normal scores of "
+                "numbers. Leave max_order at 2, or take numbers in bins."
             )
         if rows.codes is None:
             raise ValueError(

@@ -21,6 +21,8 @@ from threadpoolctl import ThreadpoolController
 BLOCK_ROWS, LEAST_ROWS = 100, 40
 # Numbers in a block of narrow rows: to fewer, NumPy does less than the calls cost.
 BLOCK_CELLS = 2**14
+# Probabilities of all values of the columns of a block, where there are many steps for it.
+PROBABILITIES = 2**19
 # Multiplications that must fall to a thread before it pays to wake it.
 MIN_WORK = 4_000_000
 
@@ -171,9 +173,16 @@ class Workers:
         return list(self._pool.map(run, blocks))
 
 
-def in_parallel(function, arguments, n_jobs):
-    """The results of a function for each of some tuples of arguments, in their order."""
-    return Parallel(n_jobs=n_jobs)(delayed(function)(*given) for given in arguments)
+def in_parallel(function, arguments, n_jobs, bar=None):
+    """The results of a function for each of some tuples of arguments, in their order.
+
+    A step of a `Bar` for each.
+    """
+    tasks = (delayed(function)(*given) for given in arguments)
+    if bar is None or not bar.is_shown:
+        return Parallel(n_jobs=n_jobs)(tasks)
+    with bar:
+        return list(map(bar.step, Parallel(n_jobs=n_jobs, return_as="generator")(tasks)))
 
 
 def has_other_processes():
@@ -204,6 +213,6 @@ def slices_of_rows(n_rows, n_entries, most):
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def blocks_of_narrow_rows(n_rows, n_columns):
+def blocks_of_narrow_rows(n_rows, n_columns, cells=BLOCK_CELLS):
     """`row_blocks` for what calls NumPy many times for a block: the narrower, the more rows."""
-    return row_blocks(n_rows, max(BLOCK_ROWS, BLOCK_CELLS // max(n_columns, 1)))
+    return row_blocks(n_rows, max(BLOCK_ROWS, cells // max(n_columns, 1)))

@@ -39,7 +39,7 @@ from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import TAPLearner, TAPScheme
-from sklearn_boltz.tables._cells import having
+from sklearn_boltz.tables._phrases import having
 from sklearn_boltz.units._unit import UnitType
 
 # Number of training rows that are kept as starts of TAP.

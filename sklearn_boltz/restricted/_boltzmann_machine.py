@@ -78,9 +78,10 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     rows_with_information,
 )
-from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
+from sklearn_boltz.tables._cells import grey_levels
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
+from sklearn_boltz.tables._phrases import N_NAMES, format_number
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -421,7 +422,7 @@ class BaseBoltzmannMachine(Density):
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside the "
             f"{layout.domain(column)} and {'was' if one else 'were'} set to the {place}; the first "
-            f"is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
+            f"is {format_number(X[row, column])} in {self._column(column)}, row {first_row + row}. "
             f"{remedy}",
             UserWarning,
             stacklevel=find_stack_level(),
@@ -1061,7 +1062,7 @@ class BaseBoltzmannMachine(Density):
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
-                f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
+                f"`given` has the value {format_number(row[0, j])} for {self._column(j)}, but "
                 f"{type(self).__name__} needs {self._encoder.coding.domain(j)}."
             )
         layout = self._encoder.coding

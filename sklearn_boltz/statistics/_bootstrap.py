@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network
@@ -217,6 +218,7 @@ def quantiles(ordered, levels):
         "previous": [NetworkBootstrap, None],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     },
     numbers=True,
@@ -233,6 +235,7 @@ def bootstrap(
     confidence_level=0.95,
     n_jobs=None,
     random_state=None,
+    verbose=0,
 ):
     """Fit resampled rows, to assess the uncertainty of couplings and edges.
 
@@ -265,6 +268,8 @@ def bootstrap(
         :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
+    verbose : int, default=0
+        If positive, show a bar with the time left, after two seconds.
 
     Returns
     -------
@@ -334,7 +339,7 @@ def bootstrap(
     seed = seed if previous is None else previous.seed
     done = 0 if previous is None else len(previous.resamples)
     tasks = ((model, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples))
-    found = in_parallel(fit_resample, tasks, n_jobs)
+    found = in_parallel(fit_resample, tasks, n_jobs, Bar("bootstrap", n_resamples, verbose))
     resamples, converged = (np.array(part) for part in zip(*found, strict=True))
     if previous is not None:
         resamples = np.concatenate([previous.resamples, resamples])
@@ -360,7 +365,7 @@ def bootstrap(
 
 def scored_rows(network, X, sample_weight):
     """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._scored_rows(X)
+    codes, z, _ = network._rows_of(X, network._known_cells(X))
     weights = checked_weights(sample_weight, codes)
     kept = weights > 0
     return codes[kept], z[kept, :, 0], weights[kept]

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
@@ -264,6 +265,7 @@ class CentralityStability:
         "correlation": [Interval(Real, -1, 1, closed="both")],
         "sample_weight": ["array-like", None],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
@@ -280,6 +282,7 @@ def centrality_stability(
     sample_weight=None,
     n_jobs=None,
     random_state=None,
+    verbose=0,
 ):
     """Measure how many rows can be left out without changing which variables are central.
 
@@ -311,6 +314,8 @@ def centrality_stability(
         :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
+    verbose : int, default=0
+        If positive, show a bar with the time left, after two seconds.
 
     Returns
     -------
@@ -397,7 +402,8 @@ def centrality_stability(
         for size in kept
         for _ in range(n_samples)
     )
-    found = in_parallel(correlation_of_rows, tasks, n_jobs)
+    bar = Bar("stability of a centrality", len(kept) * n_samples, verbose)
+    found = in_parallel(correlation_of_rows, tasks, n_jobs, bar)
     correlations = np.reshape(found, (len(shares), n_samples))
     return CentralityStability(statistic, shares, correlations, float(correlation))
 

@@ -15,6 +15,7 @@ from sklearn_boltz._density import Density
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import reduce_blocks
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
@@ -129,12 +130,21 @@ class GroupComparison:
         "n_permutations": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"holm", "fdr_bh", "max"})],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )
 def compare_groups(
-    estimator, X, groups, n_permutations=1000, *, adjust="holm", n_jobs=None, random_state=None
+    estimator,
+    X,
+    groups,
+    n_permutations=1000,
+    *,
+    adjust="holm",
+    n_jobs=None,
+    random_state=None,
+    verbose=0,
 ):
     """Test whether two groups of rows have the same network.
 
@@ -162,6 +172,8 @@ def compare_groups(
         :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
+    verbose : int, default=0
+        If positive, show a bar with the time left, after two seconds.
 
     Returns
     -------
@@ -229,7 +241,9 @@ def compare_groups(
     warn_of_constants(model, codes, labels, which)
     refits, first = Refits(model, *codes_and_scores(model, X)), which == 0
     mixed, is_exact = permutations(first, n_permutations, make_generator(random_state))
-    found = in_parallel(norms_of_groups, ((refits, part) for part in [first, *mixed]), n_jobs)
+    parts = [first, *mixed]
+    bar = Bar("compare_groups", len(parts), verbose)
+    found = in_parallel(norms_of_groups, ((refits, part) for part in parts), n_jobs, bar)
     strengths = np.array([strength for _, strength in found])
     differences = np.array([difference for difference, _ in found])
     pairs = np.triu_indices(len(codes[0]), 1)

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz.networks import SparseFVBM
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._refits import (
@@ -110,6 +111,7 @@ class StabilitySelection:
         "alphas": ["array-like", None],
         "sample_weight": ["array-like", None],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
@@ -125,6 +127,7 @@ def stability_selection(
     sample_weight=None,
     n_jobs=None,
     random_state=None,
+    verbose=0,
 ):
     """Select the couplings that occur in most networks of random halves of the rows.
 
@@ -156,6 +159,8 @@ def stability_selection(
         :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
+    verbose : int, default=0
+        If positive, show a bar with the time left, after two seconds.
 
     Returns
     -------
@@ -241,7 +246,8 @@ def stability_selection(
         one = random_part(weights, n_divisible(weights) // 2, generator)
         halves += [one, random_part(weights - one, n_divisible(weights) // 2, generator)]
     tasks = ((refits, half, alphas, max_edges) for half in halves)
-    entered = np.array(in_parallel(path_entries, tasks, n_jobs))
+    bar = Bar("stability selection", len(halves), verbose)
+    entered = np.array(in_parallel(path_entries, tasks, n_jobs, bar))
     return StabilitySelection(
         alphas=alphas,
         path=np.array([(entered <= k).mean(axis=0) for k in range(len(alphas))]),

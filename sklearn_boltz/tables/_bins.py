@@ -74,23 +74,12 @@ class Bins(NamedTuple):
 
     @classmethod
     def learn(cls, numbers, weights=None, most=MOST, n_atoms=LEAST):
-        """Bins of about the same number of training cells.
+        """Bins of about the same number of training cells, of which one at least is finite.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64 of shape (n_samples,)
-            With at least one finite number; NaN is a missing cell.
-        weights : ndarray of float64 of shape (n_samples,) or None
-            How often each counts.
-        most : int
-            Bins at most, 2 or more, except for atoms and what lies between two of them. With more
-            than `MOST`, they are cells of `ROWS_PER_CELL` rows where there are enough.
-        n_atoms : int
-            If there are no more different numbers than this, all are atoms.
-
-        Returns
-        -------
-        bins : Bins
+        `weights` say how often each cell counts. There are at most `most` bins, 2 or more, except
+        for atoms and what lies between two of them; with more than `MOST`, they are cells of
+        `ROWS_PER_CELL` rows where there are enough. If there are no more different numbers than
+        `n_atoms`, all are atoms.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
@@ -175,11 +164,7 @@ class Bins(NamedTuple):
     def sample(self, codes, uniform):
         """A number of each bin: one of its training cells, or between two of them.
 
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n_samples,)
-        uniform : ndarray of float64 of shape (n_samples,)
-            Random numbers in [0, 1).
+        `uniform` are random numbers in [0, 1), one for each of the codes.
         """
         if self.is_rounded:
             return self.values[codes, (uniform * N_KEPT).astype(np.intp)]
@@ -188,15 +173,18 @@ class Bins(NamedTuple):
         one, other = self.values[codes, below], self.values[codes, below + 1]
         return one + (place - below) * (other - one)
 
-    def quantiles(self, probability, levels):
-        """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each bin."""
-        up_to = np.cumsum(probability, axis=1)
-        codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
-        codes = np.minimum(codes, probability.shape[1] - 1)
-        share = np.take_along_axis(probability, codes, axis=1)
-        above = np.take_along_axis(up_to, codes, axis=1) - levels
-        inside = np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
-        return self.sample(codes, inside)
+
+def quantile_places(probability, levels):
+    """The codes of quantiles, by the probability of each code, and where they are inside.
+
+    Both are of shape (n_samples, n_levels); the latter are shares of the probability of the code.
+    """
+    up_to = np.cumsum(probability, axis=1)
+    codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
+    codes = np.minimum(codes, probability.shape[1] - 1)
+    share = np.take_along_axis(probability, codes, axis=1)
+    above = np.take_along_axis(up_to, codes, axis=1) - levels
+    return codes, np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
 
 
 def spread_evenly(codes, generator):

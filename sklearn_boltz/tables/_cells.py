@@ -5,12 +5,12 @@ remedy for its case.
 """
 
 import warnings
-from datetime import UTC, date, time, timedelta
 
 import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._dates import kind_of_times, unit_of_dates
 from sklearn_boltz.tables._frames import (
     cells_of,
     declared_values,
@@ -18,11 +18,10 @@ from sklearn_boltz.tables._frames import (
     library_of,
     names_of,
 )
+from sklearn_boltz.tables._phrases import N_NAMES, and_others, enumerated, first_of
 from sklearn_boltz.tables._remedies import Place, without_times
-from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_missing, is_number
+from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_empty, is_missing, is_number
 
-# Columns that a message names at most.
-N_NAMES = 5
 # What a warning of columns says that no row has both of.
 APART = "no row has both of the columns"
 # Codes that stand for a missing value in surveys: of those that are an error, as a model of codes
@@ -84,44 +83,11 @@ def columns_of(X):
         yield f"column {j}", X[:, j]
 
 
-def listed(titles):
-    """Names of some columns in messages: the first ones, and how many more there are."""
-    titles = list(titles)
-    if len(titles) == 1:
-        return titles[0]
-    some, n_more = ", ".join(title.removeprefix("column ") for title in titles[:N_NAMES]), ""
-    if len(titles) > N_NAMES:
-        n_more = f" and {len(titles) - N_NAMES:,} more"
-    return f"columns {some}{n_more}"
-
-
-def some_of(values):
-    """The first few of some values in a message."""
-    return ", ".join(map(repr, values[:N_NAMES])) + (", ..." if len(values) > N_NAMES else "")
-
-
-def having(titles):
-    """The columns and their verb, as in ``columns 'a', 'b' have``."""
-    titles = list(titles)
-    return f"{listed(titles)} {'has' if len(titles) == 1 else 'have'}"
-
-
-def also(titles):
-    """A sentence for the other columns of which a message holds; empty if there are none."""
-    titles = list(titles)
-    return f" The same holds for {listed(titles)}." if titles else ""
-
-
 def warn_of_pairs_apart(observed, title, name):
     """Warn of pairs of columns that no row has both of, such as those of split ballots.
 
-    Parameters
-    ----------
-    observed : ndarray of bool of shape (n, n_columns)
-    title : callable
-        What messages call a column, of its number.
-    name : str
-        What they call the estimator.
+    `observed` tells which cells there are, of shape (n, n_columns), and `title` what messages call
+    a column, by its number; `name` is the estimator.
     """
     if observed.all():
         return
@@ -142,51 +108,23 @@ def warn_of_pairs_apart(observed, title, name):
     )
 
 
-def first_of(n_cells, what, titles):
-    """Text after the place of a cell if there are others of its kind.
-
-    Parameters
-    ----------
-    n_cells : int
-    what : str
-        What messages call such cells, as in ``missing cells``.
-    titles : iterable of str
-        Of all columns that have some.
-
-    Returns
-    -------
-    clause : str
-        Empty if there is one cell only.
-    """
-    titles = list(titles)
-    where = f" in {listed(titles)}" if len(titles) > 1 else ""
-    return f", the first of {n_cells:,} {what}{where}" if n_cells > 1 else ""
-
-
 def unusable_cell(X, complete):
-    """Describe the first cell that is infinite or missing, and what to do about it.
+    """Describe the first cell that is infinite or missing, and what to do; None if there is none.
 
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-    complete : str or None
-        What to do about missing cells; None where they are allowed.
-
-    Returns
-    -------
-    description : str or None
-        None if all cells are usable.
+    `complete` says what to do about missing cells; None where they are allowed.
     """
     columns = list(columns_of(X))
     places, times = places_of(X), {}
-    are_listed = _are_listed(X, columns)
+    names = names_of(X) if is_frame(X) else []
+    are_listed = [declared_values(X[name])[0] is not None for name in names]
+    are_listed = are_listed or [False] * len(columns)
     for place, (name, cells), is_listed in zip(places, columns, are_listed, strict=True):
         kind = None if is_listed or unit_of_dates(cells) else kind_of_times(cells)
         if kind is not None:
             times.setdefault(kind, {})[name] = without_times(kind, place)
     if times:
         first, *others = next(iter(times.values())).items()
-        return f"{' '.join(first)}{also(name for name, _ in others)}"
+        return f"{' '.join(first)}{and_others(name for name, _ in others)}"
     infinite = _columns_where(columns, _is_infinite, np.isinf)
     if infinite:
         name, rows = next(iter(infinite.items()))
@@ -206,13 +144,6 @@ def _is_infinite(cell):
     return is_number(cell) and not is_missing(cell) and abs(cell) == np.inf
 
 
-def _are_listed(X, columns):
-    """Which columns have a type that lists their values."""
-    if not is_frame(X):
-        return [False] * len(columns)
-    return [declared_values(X[name])[0] is not None for name in names_of(X)]
-
-
 def _columns_where(columns, of_object, of_float):
     """The rows for which a test is true, of each column that has some."""
     found = {name: np.flatnonzero(true_of(cells, of_object, of_float)) for name, cells in columns}
@@ -222,17 +153,8 @@ def _columns_where(columns, of_object, of_float):
 def true_of(cells, of_object, of_float=None):
     """Of which cells of a column a test is true; each different value is tested once.
 
-    Parameters
-    ----------
-    cells : ndarray of shape (n_samples,)
-    of_object : callable
-        From an object or a string to a bool, the same for equal ones.
-    of_float : callable, default=None
-        The same of an array of floats or dates.
-
-    Returns
-    -------
-    is_true : ndarray of bool of shape (n_samples,)
+    `of_object` tests an object or a string, and says the same of equal ones; `of_float` tests
+    arrays of floats or dates.
     """
     if cells.dtype.kind in "fM" and of_float is not None:
         return of_float(cells)
@@ -254,93 +176,10 @@ def places_of(X):
     return [Place(None, j) for j in range(shape[1] if len(shape) > 1 else 0)]
 
 
-def kind_of_times(cells):
-    """What a column has of which no model can be made, as in `OF_TIMES`; None of others."""
-    if cells.dtype.kind != "O":
-        return {"M": "date", "m": "difference"}.get(cells.dtype.kind)
-    try:
-        different = dict.fromkeys(cells.tolist())
-    except TypeError:  # a cell without a hash, such as a list
-        different = cells.tolist()
-    return next(filter(None, map(_kind_of_time, different)), None)
-
-
-def _kind_of_time(value):
-    if isinstance(value, (str, int, float)) or is_missing(value):  # most are; NaT is a date
-        return None
-    if isinstance(value, (date, np.datetime64)):
-        return "date" if getattr(value, "tzinfo", None) is None else "zone"
-    if isinstance(value, time):
-        return "time"
-    if isinstance(value, (timedelta, np.timedelta64)):
-        return "difference"
-    return "period" if hasattr(value, "start_time") and hasattr(value, "end_time") else None
-
-
-def unit_of_dates(cells):
-    """The unit of a column of dates: days if it has no time, else us, or ns; None of others.
-
-    Dates with a time zone, times and differences are None, too.
-    """
-    if cells.dtype.kind == "O":
-        known = (cell for cell in cells.tolist() if not is_missing(cell))
-        if not _is_date(next(known, None)) or not all(map(_is_date, known)):
-            return None
-    elif cells.dtype.kind != "M":
-        return None
-    if _have_nanoseconds(cells):
-        return "ns"
-    dates = as_dates(cells, "us")
-    dates = dates[~np.isnat(dates)]
-    return "D" if (dates == dates.astype("datetime64[D]")).all() else "us"
-
-
-def _is_date(value):
-    is_date = isinstance(value, (date, np.datetime64))
-    return is_date and getattr(value, "tzinfo", None) is None
-
-
-def _have_nanoseconds(cells):
-    """Whether some dates of a column are finer than microseconds."""
-    if cells.dtype.kind == "O":
-        of_numpy = [cell for cell in cells.tolist() if isinstance(cell, np.datetime64)]
-        if not of_numpy:
-            return any(getattr(cell, "nanosecond", 0) for cell in cells.tolist())
-        cells = np.array(of_numpy)
-    if np.datetime_data(cells.dtype)[0] != "ns":
-        return False
-    return bool((cells != cells.astype("datetime64[us]"))[~np.isnat(cells)].any())
-
-
-def as_dates(cells, unit):
-    """Cells of dates, NaT for missing ones, in a unit of NumPy."""
-    if cells.dtype.kind == "O":
-        cells = [None if is_missing(cell) else _in_utc(cell) for cell in cells.tolist()]
-    if unit != "ns":
-        return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
-    if isinstance(cells, list):  # pandas' own conversion to NumPy keeps the nanoseconds
-        cells = [getattr(cell, "asm8", cell) for cell in cells]
-    return np.array(cells, dtype="datetime64[ns]")
-
-
-def _in_utc(cell):
-    """A date that has a time zone as the same instant without one."""
-    has_zone = getattr(cell, "tzinfo", None) is not None
-    return cell.astimezone(UTC).replace(tzinfo=None) if has_zone else cell
-
-
 def as_numbers(cells):
-    """Objects that are numbers in the type that NumPy has for them, or floats.
+    """Objects that are real numbers, booleans or missing, in the type that NumPy has for them.
 
-    Parameters
-    ----------
-    cells : ndarray of object
-        Real numbers, booleans, and what stands for a missing cell.
-
-    Returns
-    -------
-    numbers : ndarray of the same shape
-        Of a float type if a cell is missing, which is NaN then.
+    It is a float type, with NaN, if a cell is missing.
     """
     values = [np.nan if is_missing(cell) else cell for cell in cells.ravel().tolist()]
     numbers = np.array(values, dtype=None if values else np.float64)
@@ -349,45 +188,35 @@ def as_numbers(cells):
     return numbers.reshape(cells.shape)
 
 
-def is_empty(cell):
-    """Whether a cell is missing, or a text without a character in it."""
-    if isinstance(cell, str):
-        return not cell.strip()
-    return is_missing(cell)
+def check_cells(cells, title, line=""):
+    """Refuse a cell that is no value, as it has no hash; `line` drops the column."""
+    for row, cell in enumerate(cells):
+        try:
+            hash(cell)
+        except TypeError as error:
+            raise TypeError(
+                f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
+                f"or a number. Make columns of what is in its cells, or drop it{line}."
+            ) from error
 
 
 def missing_cells(X):
-    """Where the cells of a table are missing.
-
-    Parameters
-    ----------
-    X : data frame or array of shape (n_samples, n_features)
-
-    Returns
-    -------
-    missing : ndarray of bool of the same shape
-    """
+    """Where the cells of a table are missing, an array of bool of its shape."""
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
 
 
 def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
     """What to do about codes for missing cells, in an array or in a column of a frame.
 
-    Parameters
-    ----------
-    codes, values : list
-        The codes as cells have them, and all values of the column.
-    place : Place
-    missing_remedy : str
-        What else to say of missing cells.
-    kind : str
-        What the column is, if the codes are values.
+    `values` are all values of the column, which is of a `kind` if the codes are values, too;
+    `missing_remedy` is said of missing cells.
     """
     text = f"{place.without(codes)}. {missing_remedy}"
     if len(values) <= MOST_LISTED:
         it_is = "it is a value" if len(codes) == 1 else "they are values"
-        values = [as_whole(value) for value in _sorted(values)]
-        entry = f"('ordinal', {values})" if kind == "ordinal" else values
+        numbers_first = sorted(values, key=lambda value: (isinstance(value, str), value))
+        values = list(map(as_whole, numbers_first))
+        entry = values if kind == "nominal" else f"({kind!r}, {values})"
         text += f"If {it_is}, list all: columns={{{place.name!r}: {entry}}}."
     return text.strip()
 
@@ -399,30 +228,12 @@ def as_whole(value):
     return int(value) if value == int(value) else value
 
 
-def _sorted(values):
-    return sorted(values, key=lambda value: (isinstance(value, str), value))
-
-
 def recognise_coding(X, j, missing_remedy, category_remedy=None, place=None):
-    """Recognise a coding of binary or other discrete values that is not ours.
+    """Recognise a coding of values that is not ours: what they look like, and what to do, or None.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    j : int
-        The column where a value was refused.
-    missing_remedy : str
-        What to do about missing cells.
-    category_remedy : str or None
-        What to do about categories that are written as whole numbers; None for a model that takes
-        no fractions.
-    place : Place, default=None
-        The column as code names it; None in an array.
-
-    Returns
-    -------
-    description : str or None
-        What the values look like and what to do, in sentences; None for an unknown coding.
+    `j` is the column where a value was refused, at `place`. `missing_remedy` says what to do about
+    missing cells, `category_remedy` about categories that are written as whole numbers; it is None
+    for a model that takes no fractions.
     """
     column, table, place = _distinct(X[:, j]), _distinct(X), place or Place(None, int(j))
     if not np.array_equal(table, np.floor(table)):
@@ -473,16 +284,8 @@ def grey_levels(X):
 def suspected_codes(values):
     """Find numbers that are perhaps codes for missing values: such as 8 and 9 beside 1 to 5.
 
-    Parameters
-    ----------
-    values : set of float
-        Those of a column.
-
-    Returns
-    -------
-    codes : list of int
-        Some of `SUSPECTS`, beside two other values at least: negative ones, if all others are not;
-        and the greatest values, see `_stand_apart`.
+    These are some of `SUSPECTS` among a set of values, beside two others at least: negative ones,
+    if all others are not; and the greatest values, see `_stand_apart`.
     """
     negative = {value for value in values if value < 0}
     others = sorted(values - negative)
@@ -524,26 +327,10 @@ def if_missing(codes):
     return f"If {'it is one, write it' if len(codes) == 1 else 'they are, write them'} as NaN:"
 
 
-def enumerated(values):
-    """Values as in ``8 and 9`` and ``7, 8 and 9``."""
-    values = list(map(str, values))
-    return " and ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
-
-
 def columns_with_codes(X):
     """Yield the columns with numbers that look like codes for missing values.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-
-    Yields
-    ------
-    j : int
-        The number of a column.
-    codes : list of int
-    values : set of float
-        All values of the column.
+    Each with its number, a list of the codes, and the set of all its values.
     """
     if len(X) < ROWS_TO_TELL:
         return
@@ -564,9 +351,3 @@ def is_whole(X):
     """Which cells are 0, 1, 2, ..."""
     with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
         return (X >= 0) & (X < 2**31) & (X == np.floor(X))
-
-
-def shown(value):
-    """A number as messages print it: short, unless that hides what is wrong with it."""
-    short = f"{float(value):.6g}"
-    return str(value) if float(short).is_integer() and float(short) != value else short

@@ -8,6 +8,7 @@ whatever the order of the batches.
 import operator
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,24 +16,20 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
-from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
-from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
-from sklearn_boltz.tables._column import UnfitColumn, check_cells
-from sklearn_boltz.tables._encoder import of_each
+from sklearn_boltz.tables._cells import as_array, check_cells, columns_of
+from sklearn_boltz.tables._column import UnfitColumn, of_each
+from sklearn_boltz.tables._dates import as_dates, dates_of_type, type_of_dates, unit_of_dates
 from sklearn_boltz.tables._frames import (
-    Dtype,
-    Header,
-    common_type,
     frame_like,
     is_frame,
-    types_of,
-    zones_of,
 )
+from sklearn_boltz.tables._libraries import Dtype, Header, common_type, types_of, zones_of
 from sklearn_boltz.tables._values import (
     as_cells,
     as_objects,
     beyond_floats,
     is_a_float,
+    is_empty,
     is_number,
     plain,
 )
@@ -224,16 +221,7 @@ class ColumnCounts(NamedTuple):
     def cells(self, n_rows):
         """All values, then as many again as rows are left, by their shares; and their weights.
 
-        Parameters
-        ----------
-        n_rows : int
-            No less than there are values.
-
-        Returns
-        -------
-        cells : ndarray of shape (n_rows,)
-        weights : ndarray of float64 of shape (n_rows,)
-            0 for values that are there again.
+        There are at least as many rows as values. Weights are 0 for values that are there again.
         """
         weights = np.append(self.numbers.weights, list(self.texts.values()))
         if not len(weights):
@@ -316,13 +304,7 @@ class TableCounts(NamedTuple):
         return TableCounts(self.n_rows + other.n_rows, columns, header, dtype)
 
     def rows(self):
-        """A small table like the batches, whose columns have all values, and weights of its cells.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_rows, n_columns)
-        weights : ndarray of float64 of shape (n_rows, n_columns)
-        """
+        """A small table like the batches, with all values of each column, and its weights."""
         n_texts = max(len(column.texts) for column in self.columns)
         n_values = max(len(column.numbers.values) + len(column.texts) for column in self.columns)
         # Texts are half of the rows or less, unless there are no more rows.
@@ -351,10 +333,10 @@ def interpolating(table, counts):
     """
 
     def change(column, found):
-        column = column._replace(grid=None) if found.numbers.n_merged else column
+        column = replace(column, grid=None) if found.numbers.n_merged else column
         if column.bins is None or column.bins.is_whole or not found.numbers.is_real:
             return column
-        return column._replace(bins=column.bins._replace(is_rounded=False))
+        return replace(column, bins=column.bins._replace(is_rounded=False))
 
     return table.each(change, counts.columns)
 
@@ -367,13 +349,7 @@ def of_batch(batch):
 def locate_error_batch(batches, validate, error):
     """The error of a batch that is the same except for numbers, else the error itself.
 
-    Parameters
-    ----------
-    batches : Batches
-    validate : callable
-        Of a batch.
-    error : TypeError or ValueError
-        Of rows that stand for all batches.
+    `validate` is called with each batch; the error is one of rows that stand for all batches.
     """
     for k, batch in enumerate(batches):
         try:

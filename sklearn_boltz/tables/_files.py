@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sklearn_boltz.tables._frames import in_one_zone
+from sklearn_boltz.tables._libraries import in_one_zone
 
 
 def open_dataset(path):

@@ -1,15 +1,12 @@
-"""Data frames of pandas, polars, PyArrow and the like: no other file knows their libraries.
+"""Data frames of pandas, polars, PyArrow and the like; only `_libraries.py` knows them, too.
 
 What they have in common is done by narwhals. What it does not keep, such as names with levels and
 extension types of pandas, or dictionaries of PyArrow, is done by methods of their own.
 """
 
-from datetime import date
 from functools import partial
 from importlib import import_module
-from io import BytesIO
 from numbers import Real
-from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -40,7 +37,8 @@ WIDE = "Int128", "UInt128"
 
 def is_frame(X):
     """Whether X is a data frame of pandas, polars, PyArrow or the like."""
-    return dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
+    is_pandas = dependencies.is_pandas_dataframe(X)  # quickly
+    return is_pandas or dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
 
 
 def library_of(X):
@@ -57,7 +55,7 @@ def names_of(frame):
 
 def cells_of(column):
     """The cells of a column of a frame as an array, of objects where NumPy would change some."""
-    dtype = _type(column)
+    dtype = type_of(column)
     is_listed = hasattr(dtype, "categories") or getattr(dtype, "ordered", False)
     if _is_dictionary(column):  # NumPy would have a value where one is missing
         try:
@@ -66,7 +64,7 @@ def cells_of(column):
             return _objects_of(column)
     if isinstance(dtype, np.dtype):
         return np.asarray(column)
-    if dependencies.is_pandas_like_series(column) and _has_zone(column):
+    if dependencies.is_pandas_like_series(column) and has_zone(column):
         return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()  # as others have it
     if str(dtype) in WIDE:
         return _objects_of(column)
@@ -104,10 +102,12 @@ def declared_values(column):
 
 def compound(frame):
     """The names and types of columns whose cells are no single values."""
-    types = {name: _type(frame[name]) for name in names_of(frame)}
     if dependencies.is_pandas_like_dataframe(frame):  # of objects, the cells tell
-        types = {name: getattr(dtype, "pyarrow_dtype", "") for name, dtype in types.items()}
-    return {n: str(dtype) for n, dtype in types.items() if str(dtype).lower().startswith(COMPOUND)}
+        types = [getattr(dtype, "pyarrow_dtype", "") for dtype in frame.dtypes]
+    else:
+        types = [type_of(frame[name]) for name in names_of(frame)]
+    pairs = zip(names_of(frame), map(str, types), strict=True)
+    return {name: dtype for name, dtype in pairs if dtype.lower().startswith(COMPOUND)}
 
 
 def are_numbers(frame):
@@ -169,30 +169,20 @@ def joined(tables):
 def with_columns(frame, cells):
     """A copy of a frame with other cells in some columns, which keep their types if they can.
 
-    Parameters
-    ----------
-    frame : data frame
-    cells : dict
-        From the numbers of columns to arrays.
+    `cells` is a dict from the numbers of columns to arrays.
     """
     names = names_of(frame)
     likes = {names[j]: frame[names[j]] for j in cells}
     new = zip(likes.items(), cells.values(), strict=True)
-    return _with(frame, {name: _indexed(_column(like, own), like) for (name, like), own in new})
+    return with_new(frame, {name: _indexed(_column(like, own), like) for (name, like), own in new})
 
 
 def with_cells(frame, cells, orders, template):
     """A copy of a frame with values in some cells; the others are the very ones that they were.
 
-    Parameters
-    ----------
-    frame : data frame
-    cells : dict
-        From the numbers of columns to pairs: which rows, an array of bool, and their values.
-    orders : dict
-        From these numbers to the values of a category, in order.
-    template : data frame or None
-        Without rows: a column that has no other cell gets its type.
+    `cells` is a dict from the numbers of columns to pairs: which rows, an array of bool, and their
+    values; `orders` has the values of a category, in order. A column without another cell gets the
+    type that it has in the template.
     """
     names, columns = names_of(frame), {}
     for j, (rows, values) in cells.items():
@@ -205,7 +195,7 @@ def with_cells(frame, cells, orders, template):
         if type(template) is type(frame):
             like = template[names_of(template)[j]]
         columns[names[j]] = _indexed(_column(like, values, orders[j]), column)
-    return _with(frame, columns)
+    return with_new(frame, columns)
 
 
 def _indexed(column, other):
@@ -236,13 +226,13 @@ def _taken(column, places):
         return column.take(places)
     except NotImplementedError:  # of views of strings
         cells = column.to_pylist()
-        return _new(column, [cells[place] for place in places], column.type)
+        return new_column(column, [cells[place] for place in places], column.type)
 
 
 def _of_one_type(column, new):
     """A column and new cells in one type, in which the cells of the column are what they were."""
-    wanted = _type(new)
-    if _type(column) == wanted:
+    wanted = type_of(new)
+    if type_of(column) == wanted:
         return column, new
     kinds = {cells_of(column).dtype.kind, cells_of(new).dtype.kind}
     if hasattr(wanted, "categories") or kinds <= set("iuf"):
@@ -250,7 +240,7 @@ def _of_one_type(column, new):
     if dependencies.is_pandas_like_series(column):
         return column.astype(object), new.astype(object)
     raise ValueError(
-        f"a column of the type {_type(column)} cannot hold cells of the type {wanted}, which it "
+        f"a column of the type {type_of(column)} cannot hold cells of the type {wanted}, which it "
         "had in `fit`. Convert it to that type."
     )
 
@@ -267,13 +257,14 @@ def of_numbers(frame, numbers):
 def with_flags(frame, names, flags):
     """A copy of a frame with more columns, of booleans."""
     like = frame[names_of(frame)[0]]
-    return _with(frame, {name: _new(like, flag) for name, flag in zip(names, flags.T, strict=True)})
+    new = (new_column(like, flag) for flag in flags.T)
+    return with_new(frame, dict(zip(names, new, strict=True)))
 
 
 def with_column(X, name, cells):
     """A copy of a table with one more column; of an array, the last one, whatever its name."""
     if is_frame(X):
-        return _with(X, {name: _new(X[names_of(X)[0]], cells)})
+        return with_new(X, {name: new_column(X[names_of(X)[0]], cells)})
     cells = np.asarray(cells)[:, np.newaxis]
     kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
     return np.hstack([X.astype(kind), cells.astype(kind)])
@@ -286,7 +277,7 @@ def with_constant(X, name, value):
     return with_column(X, name, np.full(len(X), value))
 
 
-def _with(frame, columns):
+def with_new(frame, columns):
     """A copy of a frame with other or more columns, by their names."""
     if dependencies.is_pandas_like_dataframe(frame):  # narwhals would drop names of levels
         frame = frame.copy()
@@ -297,79 +288,16 @@ def _with(frame, columns):
     return nw.from_native(frame).with_columns(*new).to_native()
 
 
-def of_library(frame, library):
-    """A frame of pandas or polars with the cells of another one, whose index it does not have.
-
-    Parameters
-    ----------
-    frame : data frame
-    library : {"pandas", "polars"}
-    """
-    is_own = {
-        "pandas": dependencies.is_pandas_dataframe, "polars": dependencies.is_polars_dataframe,
-    }[library]  # fmt: skip
-    if is_own(frame):
-        return frame
-    convert = _for_pandas if library == "pandas" else _for_polars
-    names, kind = names_of(frame), import_module(library).DataFrame
-    new = kind({str(j): convert(frame[name]) for j, name in enumerate(names)})
-    new.columns = names if library == "pandas" else list(map(str, names))
-    return new
-
-
-def _for_pandas(column):
-    """A column of polars or PyArrow as pandas takes it."""
-    if _has_zone(column):
-        return column.to_pandas()
-    values, is_ordered = declared_values(column)
-    cells = cells_of(column)
-    return (
-        cells if values is None else import_module("pandas").Categorical(cells, values, is_ordered)
-    )
-
-
-def _for_polars(column):
-    """A column of pandas or PyArrow as polars takes it: as one of objects where it must."""
-    polars, (values, _) = import_module("polars"), declared_values(column)
-    if _has_zone(column):
-        is_pandas = dependencies.is_pandas_like_series(column)
-        return (polars.from_pandas if is_pandas else polars.from_arrow)(column)
-    cells = cells_of(column)
-    if cells.dtype.kind == "O" and all(isinstance(c, (date, np.datetime64)) for c in cells):
-        dates = [numpy_date(cell) for cell in cells]
-        cells = cells if any(isinstance(cell, date) for cell in dates) else np.array(dates)
-    if cells.dtype.kind == "M":
-        is_day = np.datetime_data(cells.dtype)[0] == "D"
-        return cells if is_day else cells.astype(np.promote_types(cells.dtype, "datetime64[ms]"))
-    if cells.dtype.kind != "O":
-        return cells
-    cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
-    if values is not None and all(isinstance(value, str) for value in values):
-        return polars.Series(cells, dtype=polars.Enum(values))
-    try:
-        new = polars.Series(cells)
-    except (TypeError, ValueError, OverflowError, polars.exceptions.PolarsError):
-        new = None
-    is_same = new is not None and new.to_list() == cells
-    return new if is_same else polars.Series(cells, dtype=polars.Object)
-
-
-def _has_zone(column):
+def has_zone(column):
     """Whether a column holds dates with a time zone."""
-    dtype = getattr(_type(column), "pyarrow_dtype", _type(column))
+    dtype = getattr(type_of(column), "pyarrow_dtype", type_of(column))
     return bool(getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None))
 
 
 def frame_like(template, cells, orders):
     """A frame of the given cells with the names and types of a template, if they can hold them.
 
-    Parameters
-    ----------
-    template : data frame
-    cells : list of ndarray
-        Of each column.
-    orders : list
-        As in `with_cells`, of each column.
+    `cells` are arrays, one for each column, and `orders` as in `with_cells`.
     """
     columns = []
     for name, own, order in zip(names_of(template), cells, orders, strict=True):
@@ -399,14 +327,14 @@ def _column(like, values, order=None):
         is_nullable = not isinstance(like.dtype, np.dtype) and not hasattr(like.dtype, "fill_value")
         whole &= len(known) == len(cells) or is_nullable
         return _column_of_pandas(like, values, cells, words, whole, order)
-    dtype, own = nw.from_native(like, series_only=True).dtype, _type(like)
+    dtype, own = nw.from_native(like, series_only=True).dtype, type_of(like)
     if _is_dictionary(like):
         try:
             return _dictionary(own, cells, order)
         except (TypeError, ValueError):  # such as means of whole numbers
-            return _new(like, cells)
+            return new_column(like, cells)
     if values.dtype.kind == "M":
-        new = _new(like, values)
+        new = new_column(like, values)
         return _cast(new, own) if _is_temporal(own) else new
     # Of a constant column of booleans, the value is a number here.
     are_bits = all(value in (0, 1) for value in known)
@@ -414,14 +342,14 @@ def _column(like, values, order=None):
     as_type = bool if is_bool else int if dtype.is_integer() and whole else lambda x: x
     cells = [None if value is None else as_type(value) for value in cells]
     if dtype == nw.Enum:
-        return _new(like, cells, type(own)(_extended(own.categories, words, order)))
+        return new_column(like, cells, type(own)(_extended(own.categories, words, order)))
     fits = str(own).lower() != "null" and (dtype in OF_WORDS or not words)
     fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
     fits &= not dtype.is_float() or all(map(is_a_float, known))
     try:
-        return _new(like, cells, own if fits else None)
+        return new_column(like, cells, own if fits else None)
     except (TypeError, ValueError, NotImplementedError):  # of PyArrow
-        return _new(like, cells)
+        return new_column(like, cells)
 
 
 def _column_of_pandas(like, values, cells, words, whole, order):
@@ -431,7 +359,7 @@ def _column_of_pandas(like, values, cells, words, whole, order):
     if words and kind in "biufcmM":  # of which a batch has none
         return series(values)
     if values.dtype.kind == "M":
-        if _has_zone(like):
+        if has_zone(like):
             return series(values).dt.tz_localize("UTC").astype(like.dtype)
         new = series(values, dtype=like.dtype if _is_temporal(like.dtype) else None)
         if like.dtype != object:
@@ -469,7 +397,7 @@ def _extended(categories, cells, order):
     return [own.get(place, value) for place, value in enumerate(order)]
 
 
-def _new(like, values, dtype=None):
+def new_column(like, values, dtype=None):
     """A new column of polars or PyArrow; pandas takes an array for one."""
     if dependencies.is_pandas_like_series(like):
         return values
@@ -508,7 +436,8 @@ def _cast(column, dtype):
     return column.cast(dtype, safe=False)
 
 
-def _type(column):
+def type_of(column):
+    """The type of a column of a frame."""
     return column.type if dependencies.is_pyarrow_chunked_array(column) else column.dtype
 
 
@@ -519,188 +448,3 @@ def _is_temporal(dtype):
 
 def _is_dictionary(column):
     return type(getattr(column, "type", None)).__name__ == "DictionaryType"
-
-
-# What is kept of frames.
-
-
-class Header(NamedTuple):
-    """The columns of a data frame in plain values: no object of its library is kept.
-
-    Attributes
-    ----------
-    library : {"pandas", "polars", "pyarrow"}
-    names : list
-        Of the columns.
-    types : list of Dtype or bytes
-        Of pandas; of the others, an empty frame or the schema as Arrow writes it.
-    names_of_levels : list
-        What pandas calls the levels of the names.
-    """
-
-    library: str
-    names: list
-    types: list | bytes
-    names_of_levels: list
-
-    @classmethod
-    def of(cls, frame):
-        """The header of a data frame."""
-        names = names_of(frame)
-        if dependencies.is_polars_dataframe(frame):
-            file = BytesIO()
-            frame.clear().write_ipc(file)
-            return cls("polars", names, file.getvalue(), [])
-        if dependencies.is_pyarrow_table(frame):
-            return cls("pyarrow", names, frame.schema.serialize().to_pybytes(), [])
-        names_of_levels = list(frame.columns.names)
-        return cls("pandas", frame.columns.tolist(), types_of(frame), names_of_levels)
-
-    def with_types(self, types):
-        """The header with other types, as `types_of` gives them."""
-        return self._replace(types=types) if self.library == "pandas" else self
-
-    def joined(self, other):
-        """The header with types that hold the cells of two; columns of pandas have their own."""
-        if self.library == "pandas" or self.types == other.types:
-            return self
-        frame, others = self.empty_frame(), other.empty_frame()
-        common = _common_of_polars if self.library == "polars" else _common_of_arrow
-        types = {name: common(_type(frame[name]), _type(others[name])) for name in self.names}
-        return Header.of(_with(frame, {n: _new(frame[n], [], own) for n, own in types.items()}))
-
-    def empty_frame(self):
-        """A data frame without rows; None if its library is not installed."""
-        try:
-            library = import_module(self.library)
-        except ImportError:
-            return None
-        if self.library == "polars":
-            return library.read_ipc(BytesIO(self.types))
-        if self.library == "pyarrow":
-            return library.ipc.read_schema(library.py_buffer(self.types)).empty_table()
-        dtypes = [_of_pandas(library, dtype) for dtype in self.types]
-        frame = library.DataFrame({
-            j: library.Series([], dtype=dtype) for j, dtype in enumerate(dtypes)
-        })  # fmt: skip
-        frame.columns = (
-            library.MultiIndex.from_tuples(self.names, names=self.names_of_levels)
-            if len(self.names_of_levels) > 1
-            else library.Index(self.names, name=self.names_of_levels[0])
-        )
-        return frame
-
-
-class Dtype(NamedTuple):
-    """The type of a column of pandas.
-
-    Attributes
-    ----------
-    name : str
-        As pandas writes it; "string" and "arrow" for the types that have a storage.
-    options : tuple
-        What else the type has: of categories their values, their type and whether they are
-        ordered; of texts their storage and whether a missing one is NaN.
-    """
-
-    name: str
-    options: tuple = ()
-
-
-def types_of(frame):
-    """The type of each column, a list of Dtype; None for types that are kept as a whole."""
-    if dependencies.is_pandas_like_dataframe(frame):
-        return list(map(_described, frame.dtypes))
-    if dependencies.is_polars_dataframe(frame):
-        return [None] * len(frame.columns)
-    orders = (declared_values(column)[0] for column in frame.columns)
-    return [None if order is None else Dtype("category", (order, None, True)) for order in orders]
-
-
-def zones_of(frame):
-    """The time zone of each column, None of those that have none."""
-    return [_zone(_type(frame[name])) for name in names_of(frame)]
-
-
-def _zone(dtype):
-    dtype = getattr(dtype, "pyarrow_dtype", dtype)
-    zone = getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)  # the latter of polars
-    return None if zone is None else str(zone)
-
-
-def _described(dtype):
-    kind = type(dtype).__name__
-    if kind == "CategoricalDtype":
-        values, of_values = dtype.categories, _described(dtype.categories.dtype)
-        if hasattr(values, "freq"):  # dates, durations and periods, which texts tell
-            values = values.astype(str)
-        return Dtype("category", (values.tolist(), of_values, bool(dtype.ordered)))
-    if kind == "StringDtype":
-        return Dtype("string", (dtype.storage, isinstance(dtype.na_value, float)))
-    if kind == "ArrowDtype":
-        schema = import_module("pyarrow").schema([("", dtype.pyarrow_dtype)])
-        return Dtype("arrow", (schema.serialize().to_pybytes(),))
-    return Dtype(str(dtype))
-
-
-def _of_pandas(pandas, dtype):
-    """A type of pandas; object where it cannot be told by its name."""
-    if dtype.name == "category":
-        values, of_values, ordered = dtype.options
-        values = pandas.Index(values, dtype=_of_pandas(pandas, of_values), tupleize_cols=False)
-        return pandas.CategoricalDtype(values, ordered)
-    if dtype.name == "string":
-        storage, is_nan = dtype.options
-        return pandas.StringDtype(storage, **({"na_value": np.nan} if is_nan else {}))
-    try:
-        if dtype.name == "arrow":
-            pyarrow = import_module("pyarrow")
-            schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(*dtype.options))
-            return pandas.ArrowDtype(schema.field(0).type)
-        return pandas.api.types.pandas_dtype(dtype.name)
-    except (TypeError, ValueError):
-        return np.dtype(object)
-
-
-# A type that holds the cells of two, whichever comes first.
-
-
-def common_type(one, other):
-    """That of two types of pandas, as `Dtype`."""
-    pandas = import_module("pandas")
-    types = [_of_pandas(pandas, dtype) for dtype in (one, other)]
-    if one.name == other.name == "arrow":
-        arrow = _common_of_arrow(*(dtype.pyarrow_dtype for dtype in types))
-        return _described(pandas.ArrowDtype(arrow))
-    if len({*map(_zone, types)} - {None}) > 1:
-        types = [pandas.DatetimeTZDtype(dtype.unit, "UTC") for dtype in types]
-    return _described(pandas.concat([pandas.Series([], dtype=dtype) for dtype in types]).dtype)
-
-
-def in_one_zone(one, other):
-    """Two types of Arrow, of which timestamps in two time zones are in UTC."""
-    if len({_zone(one), _zone(other)} - {None}) < 2:
-        return one, other
-    return tuple(import_module("pyarrow").timestamp(dtype.unit, "UTC") for dtype in (one, other))
-
-
-def _common_of_arrow(one, other):
-    pyarrow = import_module("pyarrow")
-    schemas = [pyarrow.schema([("", dtype)]) for dtype in in_one_zone(one, other)]
-    try:
-        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # dates have no times
-        return max(one, other, key=lambda dtype: "timestamp" in str(dtype))
-
-
-def _common_of_polars(one, other):
-    polars, units = import_module("polars"), ("ms", "us", "ns")
-    if isinstance(one, polars.Datetime) and isinstance(other, polars.Datetime):
-        finest = max(one, other, key=lambda dtype: units.index(dtype.time_unit))
-        is_same = _zone(one) == _zone(other)
-        return finest if is_same else polars.Datetime(finest.time_unit, "UTC")
-    frames = [polars.DataFrame(schema={"": dtype}) for dtype in (one, other)]
-    try:
-        return polars.concat(frames, how="vertical_relaxed").schema[""]
-    except polars.exceptions.PolarsError:
-        return one

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz.tables._bins import MOST
-from sklearn_boltz.tables._cells import N_NAMES
+from sklearn_boltz.tables._phrases import N_NAMES
 
-# Of columns that are codes in every model, and of numbers.
-OF_LEVELS = ("binary", "nominal", "ordinal")
+# Of columns that are codes in every model, and of numbers; those of levels in an order.
+OF_LEVELS = ("binary", "nominal", "ordinal", "cyclic")
 OF_NUMBERS = ("number", "binned", "count")
+IN_ORDER = ("ordinal", "cyclic")
 NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
 
 
@@ -76,10 +77,7 @@ class Kind(NamedTuple):
 def grouped(kinds):
     """Kinds of columns in a line: how many have each, and the first of these.
 
-    Parameters
-    ----------
-    kinds : dict
-        From the name or number of each column to its kind.
+    `kinds` is a dict from the name or number of each column.
     """
     columns = {}
     for column, kind in kinds.items():
@@ -95,11 +93,7 @@ def grouped(kinds):
 def number_of_column(column, labels):
     """Number of a column given by its label; or by its number, where no label is a number.
 
-    Parameters
-    ----------
-    column : object
-    labels : list
-        Of all columns: in an array, their names by default.
+    `labels` are those of all columns: in an array, their names by default.
     """
     n_columns, is_hashable = len(labels), isinstance(column, Hashable)
     if is_hashable and column in labels:
@@ -123,17 +117,8 @@ def number_of_column(column, labels):
 def per_column(columns, variable, n_columns):
     """Entry of `columns` for each column, or "auto".
 
-    Parameters
-    ----------
-    columns : str, list, dict or object
-        A list has an entry for each column, a dict for some; all else is an entry for all.
-    variable : callable
-        From the name or number of a column to its number.
-    n_columns : int
-
-    Returns
-    -------
-    entries : list
+    A list has an entry for each, a dict for some; all else is an entry for all. `variable` finds
+    the number of a column from its name or number.
     """
     if isinstance(columns, dict):
         entries = ["auto"] * n_columns
@@ -153,21 +138,13 @@ def per_column(columns, variable, n_columns):
 def kind_of(entry, names=NAMES):
     """The kind that an entry of `columns` stands for.
 
-    Parameters
-    ----------
-    entry : str, sequence or tuple
-        A name; the values of a nominal column; or a pair of "nominal" or "ordinal" and the values.
-    names : sequence of str
-        Those that the estimator knows.
-
-    Returns
-    -------
-    kind : Kind
+    It is one of `names`; the values of a nominal column; or a pair of the name of a kind and the
+    values.
     """
     if isinstance(entry, str) and entry in names:
         return Kind(entry)
     name, levels = "nominal", entry
-    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", "ordinal"):
+    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", *IN_ORDER):
         name, levels = entry
     if isinstance(levels, (list, tuple, range, np.ndarray)) and name in names:
         values = list(levels.tolist() if isinstance(levels, np.ndarray) else levels)

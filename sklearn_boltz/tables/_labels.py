@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.tables._cells import some_of
+from sklearn_boltz.tables._phrases import some_of
 from sklearn_boltz.tables._values import is_missing
 
 # The code of a row without a label, and what stands for it among labels that are numbers.
@@ -17,19 +17,9 @@ UNLABELLED = -1
 
 
 def split_labels(y, name="y"):
-    """Tell rows of which the label is missing, None or NaN, from others.
+    """Labels as numbers, texts or objects, and which rows have one: None and NaN are missing.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-    name : str
-        What messages call the estimator.
-
-    Returns
-    -------
-    y : ndarray of shape (n_rows,)
-        Of numbers, texts or objects.
-    present : ndarray of bool of shape (n_rows,)
+    `name` is what messages call the estimator.
     """
     if y is None:
         raise ValueError(
@@ -72,13 +62,7 @@ def check_unmasked(y, name):
 def check_one_type(labels, name, missing=()):
     """Refuse labels of several types, such as texts and numbers, which have no order.
 
-    Parameters
-    ----------
-    labels : ndarray
-    name : str
-        What the message calls the estimator.
-    missing : sequence or ndarray
-        What stands for a label in rows without one.
+    `missing` is what stands for a label in rows without one.
     """
     kinds = set(map(type, labels.tolist())) if labels.dtype.kind == "O" else ()
     if len(kinds) < 2 or all(issubclass(kind, Real) for kind in kinds):
@@ -103,17 +87,6 @@ def learn_classes(y, present, name="y"):
 
     Among numbers, -1 is no class, but in labels that are -1 and 1 only or beside other negative
     ones.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-    present : ndarray of bool of shape (n_rows,)
-    name : str
-        What messages call the estimator.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
     """
     known = y[present]
     check_one_type(known, name, y[~present])
@@ -121,8 +94,10 @@ def learn_classes(y, present, name="y"):
         check_classification_targets(known)
     labels, counts = np.unique(known, return_counts=True)
     classes = labels
-    if labels.dtype.kind in "if" and not _is_a_class(labels):
-        classes = labels[labels != UNLABELLED]
+    if labels.dtype.kind in "if":
+        # Beside 1 only, or other negative labels, -1 can only be a class like others.
+        is_a_class = np.array_equal(labels, [UNLABELLED, 1]) or (labels < UNLABELLED).any()
+        classes = labels if is_a_class else labels[labels != UNLABELLED]
     if not len(classes):
         raise ValueError(
             f"{name}: no row has a label, but there must be at least two classes: -1, None and NaN "
@@ -144,11 +119,6 @@ def learn_classes(y, present, name="y"):
     return classes
 
 
-def _is_a_class(labels):
-    """Whether -1 can only be a class like others: beside 1 only, or other negative labels."""
-    return (labels < UNLABELLED).any() or np.array_equal(labels, [UNLABELLED, 1])
-
-
 def _is_no_class(classes, counts):
     """Whether -1, the first of the counts, can hardly be a class.
 
@@ -160,18 +130,7 @@ def _is_no_class(classes, counts):
 
 
 def is_labelled(y, present, classes):
-    """Which rows have a label: among numbers, -1 is none, unless it is a class.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-    present : ndarray of bool of shape (n_rows,)
-    classes : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    labelled : ndarray of bool of shape (n_rows,)
-    """
+    """Which rows have a label: among numbers, -1 is none, unless it is a class."""
     if y.dtype.kind in "if" and (classes.dtype.kind not in "iufb" or UNLABELLED not in classes):
         return present & (y != UNLABELLED)
     return present
@@ -180,20 +139,7 @@ def is_labelled(y, present, classes):
 def encode_labels(y, present, classes, name="y", remedy="Give labels that are in classes_."):
     """Numbers of the classes of rows, and -1 where a row has no label.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-    present : ndarray of bool of shape (n_rows,)
-    classes : ndarray of shape (n_classes,)
-        In order.
-    name : str
-        What messages call the estimator.
-    remedy : str
-        What to do about a label that is none of the classes, in a sentence.
-
-    Returns
-    -------
-    codes : ndarray of intp of shape (n_rows,)
+    `remedy` is a sentence: what to do about a label that is none of the classes.
     """
     labelled, numbers = is_labelled(y, present, classes), classes.dtype.kind in "iufb"
     codes, known = np.full(len(y), UNLABELLED, dtype=np.intp), y[labelled]

@@ -3,13 +3,18 @@
 Who loads a file then needs to trust no other types, nor have the library that they are of.
 """
 
+from dataclasses import fields, replace
 from enum import Enum
 from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.tables._column import Column
 from sklearn_boltz.tables._values import as_objects
+
+# What has values in it.
+WHOLES = list, tuple, Column
 
 
 class Packed(NamedTuple):
@@ -59,10 +64,10 @@ TYPES = {
 
 
 def packed(value):
-    """A value without types that are not plain, also inside of lists, tuples and arrays."""
+    """A value without types that are not plain, also inside of lists, arrays and columns."""
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
     kind = "enum.Enum" if isinstance(value, Enum) else kind
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, WHOLES):
         return _rebuilt(value, packed)
     if kind not in TYPES or isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value
@@ -72,7 +77,7 @@ def packed(value):
 def unpacked(value):
     """The value that was packed; still packed if its library is not installed."""
     if not isinstance(value, Packed):
-        return _rebuilt(value, unpacked) if isinstance(value, (list, tuple)) else value
+        return _rebuilt(value, unpacked) if isinstance(value, WHOLES) else value
     library, _, name = value.kind.partition(".")
     make = TYPES[value.kind][1] or (lambda cls, *parts: cls(*parts))
     try:
@@ -82,5 +87,7 @@ def unpacked(value):
 
 
 def _rebuilt(values, convert):
-    """A list or a tuple, also a named one, of a function of its values."""
+    """A list, a tuple, also a named one, or a column of a table, of a function of its values."""
+    if isinstance(values, Column):
+        return replace(values, **{f.name: convert(getattr(values, f.name)) for f in fields(values)})
     return getattr(type(values), "_make", type(values))(map(convert, values))

@@ -18,6 +18,7 @@ DAYS = [
 ]  # fmt: skip
 FEWEST_DIGITS = 3
 TIMES = ["", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S.%f"]
+WAYS = [day + time for day in DAYS for time in TIMES]
 CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
 
 
@@ -35,15 +36,16 @@ class Place(NamedTuple):
     library: str | None
     name: object
 
+    @property
+    def title(self):
+        """What messages call the column."""
+        return f"column {self.name!r}"
+
     def line(self, of_pandas, of_polars=None):
         """A statement that replaces the column.
 
-        Parameters
-        ----------
-        of_pandas : str
-            From the column, which is called ``x`` there, to the new one, with pandas as ``pd``.
-        of_polars : str, default=None
-            The same with polars as ``pl``. None if it is the same.
+        From the column, which is called ``x`` there, to the new one: with pandas as ``pd``, and
+        with polars as ``pl`` where that is not the same.
         """
         if self.library == "polars":
             column = f"pl.col({self.name!r})"
@@ -101,18 +103,8 @@ def _put(code, column):
 def conversion(texts, doubtful, place):
     """What the texts of a column are, and the line that converts them, in sentences.
 
-    Parameters
-    ----------
-    texts : list of str
-        The different ones.
-    doubtful : list of str
-        Those of them that perhaps stand for a missing cell.
-    place : Place
-
-    Returns
-    -------
-    found : pair of str or None
-        What they are, and the remedy; None if they are neither numbers nor dates.
+    None if they are neither numbers nor dates. `doubtful` are those that perhaps stand for a
+    missing cell.
     """
     known = [text for text in texts if isinstance(text, str) and text not in doubtful]
     if len(known) + len(doubtful) < len(texts) or not known:
@@ -187,15 +179,14 @@ def _of_dates(texts, doubtful):
     if sum(map(str.isdigit, texts[0])) < FEWEST_DIGITS:
         return None
     errors, strict = (", errors='coerce'", ", strict=False") if doubtful else ("", "")
-    for day in DAYS:
-        for time in TIMES:
-            if all(_obeys(text, day + time) for text in texts):
-                to = "to_datetime" if time else "to_date"
-                return (
-                    f"dates, as in {texts[0]!r}",
-                    f"pd.to_datetime(x, format={day + time!r}{errors})",
-                    f"x.str.{to}({(day + time).replace('.%f', '%.f')!r}{strict})",
-                )
+    for way in WAYS:
+        if all(_obeys(text, way) for text in texts):
+            to = "to_datetime" if "%H" in way else "to_date"
+            return (
+                f"dates, as in {texts[0]!r}",
+                f"pd.to_datetime(x, format={way!r}{errors})",
+                f"x.str.{to}({way.replace('.%f', '%.f')!r}{strict})",
+            )
     if all(CLOCK.fullmatch(text) for text in texts):
         return (
             "times of day",
@@ -205,11 +196,8 @@ def _of_dates(texts, doubtful):
             "x.str.split(':').list.get(0).cast(pl.Float64) + "
             "x.str.split(':').list.get(1).cast(pl.Float64) / 60",
         )
-    ways = [day + time for day in DAYS for time in TIMES]
-    if any(_obeys(texts[0], way) for way in ways) and all(
-        any(_obeys(text, way) for way in ways) for text in texts
-    ):
-        found = list(dict.fromkeys(next(w for w in ways if _obeys(t, w)) for t in texts))
+    if all(any(_obeys(text, way) for way in WAYS) for text in texts):
+        found = list(dict.fromkeys(next(w for w in WAYS if _obeys(t, w)) for t in texts))
         first, *others = [f"pd.to_datetime(x, format={way!r}, errors='coerce')" for way in found]
         parsed = ", ".join(
             f"x.str.to_datetime({way.replace('.%f', '%.f')!r}, strict=False)" for way in found

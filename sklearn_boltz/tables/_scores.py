@@ -64,23 +64,10 @@ class NormalScores(NamedTuple):
 
     @classmethod
     def learn(cls, numbers, weights, bins, most=MOST_GAUSSIANS):
-        """Fit F to the numbers that are no atoms.
+        """Fit F to the numbers that are no atoms; None if fewer than two different ones are left.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64 of shape (n_samples,)
-            NaN is a missing cell.
-        weights : ndarray of float64 of shape (n_samples,) or None
-            How often each counts.
-        bins : Bins
-            Of the same cells.
-        most : int
-            Gaussians at most.
-
-        Returns
-        -------
-        scores : NormalScores or None
-            None if fewer than two different numbers are no atoms.
+        NaN is a missing cell. `weights` say how often each counts, and `bins` are those of the same
+        cells; there are at most `most` Gaussians.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
@@ -146,11 +133,8 @@ class NormalScores(NamedTuple):
     def of_cells(self, numbers):
         """Of cells of which some are atoms, scores and ln T', NaN and 0 for these.
 
-        Returns
-        -------
-        z : ndarray of float64 of shape (n, 3)
-            z, and those at the start and the end of a whole number, NaN for other numbers.
-        log_slope : ndarray of float64 of shape (n,)
+        The scores are z, and those at the start and the end of a whole number, NaN for other
+        numbers, of shape (n, 3).
         """
         z, log_slope = self.transform(numbers)
         ends = np.full((len(z), 2), np.nan)
@@ -304,17 +288,7 @@ class NormalScores(NamedTuple):
         return x[before] + share * (x[place] - x[before])
 
     def bin_probabilities(self, codes, z, variances):
-        """Of the bins, for numbers of some levels whose scores are Gaussian.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n,)
-        z, variances : ndarray of float64 of shape (n,)
-
-        Returns
-        -------
-        p : ndarray of float64 of shape (n, n_bins)
-        """
+        """Of the bins, (n, n_bins), for numbers of some levels whose scores are Gaussian."""
         ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
         for value, low, _ in self.heaps:
             ends = np.where(ends == value, low, ends)

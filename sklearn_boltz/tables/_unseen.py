@@ -33,20 +33,9 @@ class Unseen:
 
     @classmethod
     def learn(cls, codes, weights, n_values):
-        """Count the values.
+        """Count the values of codes, of which NaN or, in integers, -1 is a missing cell.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_samples, n_columns)
-            NaN or, in integers, -1 for a missing cell.
-        weights : ndarray of float64 of shape (n_samples,)
-            How often each row counts.
-        n_values : ndarray of int of shape (n_columns,)
-
-        Returns
-        -------
-        unseen : Unseen or None
-            None if no column has one more value.
+        None if no column has one more value.
         """
         if (n_values < 0).all() or not len(codes):
             return None
@@ -77,17 +66,8 @@ class Unseen:
         """ε of each column: 1 / (n + q + 1), for n training cells with q values, or less.
 
         It is less where the model has a seen value as improbable as that beside training rows, so
-        that an unseen value is not the more probable one.
-
-        Parameters
-        ----------
-        log_weight : callable
-            From rows of codes to ln p(x) plus a constant.
-
-        Returns
-        -------
-        shares : ndarray of float64 of shape (n_columns,)
-            1 for a column without a value, 0 for one that has no other.
+        that an unseen value is not the more probable one. It is 1 for a column without a value, 0
+        for one that has no other. `log_weight` has ln p(x) plus a constant of rows of codes.
         """
         shares = np.zeros(len(self.n_values))
         for j, seen in enumerate(self.counts):
@@ -123,15 +103,8 @@ class Unseen:
     def log_probability(self, seen, observed, shares):
         """Summands of ln p of rows by other values.
 
-        Parameters
-        ----------
-        seen, observed : ndarray of bool of shape (n_samples, n_columns)
-            Which cells have a value that `fit` saw, and which have a value.
-        shares : ndarray of float64 of shape (n_columns,)
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
+        `seen` and `observed` tell, (n_samples, n_columns), which cells have a value that `fit` saw,
+        and which have a value.
         """
         other, inside = np.log(shares, where=shares > 0, out=np.zeros_like(shares)), 1 - shares
         own = np.log(inside, where=inside > 0, out=np.zeros_like(inside))

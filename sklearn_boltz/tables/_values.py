@@ -29,6 +29,13 @@ def is_missing(value):
         return False
 
 
+def is_empty(cell):
+    """Whether a cell is missing, or a text without a character in it."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return is_missing(cell)
+
+
 def plain(cell):
     """A cell as it is looked up: NumPy's scalars as Python has them, but dates and durations."""
     are_finer = isinstance(cell, (np.datetime64, np.timedelta64))
@@ -123,20 +130,10 @@ def _moment_form(day, minutes, seconds, fraction):
 
 
 def find_places(values, cells):
-    """The place of each cell among some values.
+    """The place of each cell among some values; -1 for a missing cell, and for one that is none.
 
     A cell has the place of the value that is equal, or else of the only one that is the same in
     another type, as of 10115 for "10115". Two texts are the same only if they are equal.
-
-    Parameters
-    ----------
-    values, cells : list
-        Cells may occur several times.
-
-    Returns
-    -------
-    places : ndarray of int of shape (n_cells,)
-        -1 for a missing cell, and for one that is none of the values.
     """
     place_of = {plain(value): place for place, value in enumerate(values)}
     found, forms = {}, None
@@ -162,16 +159,7 @@ def _places_of_forms(values):
 def in_type_of(values, cells):
     """Values as other cells have them, if these are all of one type: numbers as texts, and so on.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    cells : ndarray of shape (n_cells,)
-        None of them missing.
-
-    Returns
-    -------
-    values : ndarray of shape (n,)
-        A value that is nothing in the other type stays.
+    None of the cells is missing. A value that is nothing in the other type stays.
     """
     kinds = {values.dtype.kind, cells.dtype.kind}
     if not len(cells) or "O" not in kinds and (len(kinds) == 1 or kinds <= set("iuf")):
@@ -236,17 +224,7 @@ def image_of(one, other, chance):
     """The values of a column and those of the other that go with them, if these are single ones.
 
     None if they are not, or that is an accident, as likely as `chance` in independent columns: if
-    values occur once, or nearly all cells of the other are equal.
-
-    Parameters
-    ----------
-    one, other : ndarray of shape (n,)
-        Numbers or codes; NaN in a missing cell.
-    chance : float
-
-    Returns
-    -------
-    values, images : ndarray, or None
+    values occur once, or nearly all cells of the other are equal. NaN is a missing cell.
     """
     both = ~np.isnan(one) & ~np.isnan(other)
     one, other = one[both], other[both]

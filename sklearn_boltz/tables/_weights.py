@@ -90,16 +90,7 @@ def squares_of(weights):
 def row_weights(sample_weight, *, tell=False):
     """How often each row counts, by the rule above, from the weights of all rows.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-        Of `RowWeights`, nothing is changed.
-    tell : bool
-        Whether to warn of counts that may be survey weights.
-
-    Returns
-    -------
-    weights : RowWeights, float or None
+    `RowWeights` stay as they are. `tell` warns of counts that may be survey weights.
     """
     if sample_weight is None or isinstance(sample_weight, RowWeights):
         return sample_weight
@@ -143,17 +134,7 @@ def warn_of_counts(mean, counts):
 
 
 def checked_weights(sample_weight, X):
-    """How often each row of a table counts, as `row_weights` says.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-    X : array-like of shape (n_samples, ...)
-
-    Returns
-    -------
-    weights : ndarray of float64 of shape (n_samples,)
-    """
+    """How often each row of a table counts, as `row_weights` says, an array of float64."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights = row_weights(sample_weight)

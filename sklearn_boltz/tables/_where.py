@@ -18,20 +18,8 @@ LEAST_SHARE, ROWS_TO_TELL = 1e-4, 100_000
 def rows_where(draw, n_samples, random_state, where, name):
     """Rows for which `where` is true, from blocks of rows of which the others are dropped.
 
-    Parameters
-    ----------
-    draw : callable
-        From a number of rows and a Generator to a table with these.
-    n_samples : int
-    random_state : int, RandomState instance, Generator or None
-    where : callable
-        From a table to a bool for each of its rows.
-    name : str
-        What messages call the estimator.
-
-    Returns
-    -------
-    table : of the type of what `draw` returns
+    `draw` makes a table from a number of rows and a Generator, and `where` an array of bool from a
+    table. `name` is what messages call the estimator.
     """
     generator, kept, n_found, n_drawn = make_generator(random_state), [], 0, 0
     size = max(LEAST_BLOCK, min(n_samples, LARGEST_BLOCK))

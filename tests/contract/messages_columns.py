@@ -71,6 +71,15 @@ CASES = {
     "words in an order that is not declared": lambda: FVBMPseudoLikelihood(
         columns="ordinal", alpha=1
     ).fit(columns(["never", "often", "always", "seldom"] * 10)),
+    "dates declared as cyclic": lambda: FVBMPseudoLikelihood(columns={"a": "cyclic"}).fit(
+        columns(pd.date_range("2026-01-01", periods=40), "ab")
+    ),
+    "angles declared as cyclic": lambda: FVBMPseudoLikelihood(columns={"a": "cyclic"}).fit(
+        columns(np.arange(40) * 9.5, "ab")
+    ),
+    "a cycle in an order that is not declared": lambda: FVBMPseudoLikelihood(
+        columns="cyclic", alpha=1
+    ).fit(columns(["spring", "summer", "fall", "winter"] * 10)),
     "unseen words": unseen_words,
     "codes of missing values": lambda: FVBMPseudoLikelihood(alpha=1).fit(codes([1, 2])),
     "more categories than units": lambda: SDCPRBM(2, columns=Categorical([2, 2, 2])).fit(

@@ -97,8 +97,8 @@ LAYOUTS = {
     "polars": lambda X: pl.DataFrame(X.astype(X.dtype.newbyteorder("=")).tolist(), orient="row"),
     "PyArrow": of_arrow,
 }
-# Made of Python's numbers: those of other types become float64.
-OF_NUMBERS = {"list", "polars", "PyArrow"}
+# Floats of any type are float64 in a list, and codes in a frame are float32.
+FLOATS = {"list": np.float64} | dict.fromkeys(["pandas", "polars", "PyArrow"], np.float32)
 # Where objects have no bytes of their own.
 OF_BYTES = {"unaligned", "memory map"}
 
@@ -117,8 +117,8 @@ def test_any_type_and_layout(estimator, X, dtype, layout):
     X = X.astype(dtype)
     table = LAYOUTS[layout](X)
     plain = np.array(X[:1].repeat(len(X), axis=0) if layout == "broadcast" else X, order="C")
-    if layout in OF_NUMBERS and plain.dtype.kind == "f":
-        plain = plain.astype(np.float64)  # a last bit may decide on what InfiniteRBM draws
+    if layout in FLOATS and plain.dtype.kind == "f":
+        plain = plain.astype(FLOATS[layout])  # a last bit may decide on what InfiniteRBM draws
     # In a frame, "any other" value has a share of its own.
     model = clone(estimator).set_params(unseen="missing").fit(table)
     exercise(model, plain.astype(np.int64))

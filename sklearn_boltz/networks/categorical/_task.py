@@ -88,9 +88,11 @@ class CodesTask(Task):
 
     def _numbered(self, codes):
         """Codes of the table as numbers of the values that are fitted, in the columns that are."""
-        offsets = state_offsets(self.column_sizes)
-        places = np.where(codes < 0, offsets[-1], codes + offsets[:-1])
-        return self._number[places[:, self.varying]]
+        found = np.empty((len(codes), len(self.varying)), dtype=np.int16)
+        first = state_offsets(self.column_sizes)[self.varying]
+        for k, own in enumerate(codes.T[self.varying]):
+            found[:, k] = self._number[np.where(own < 0, -1, own + first[k])]
+        return found
 
     def merged(self, codes, weights):
         """The distinct rows of the columns that vary, and sums over them, in their order."""
@@ -98,7 +100,7 @@ class CodesTask(Task):
 
     def problem_of(self, codes, weights):
         """The pseudo-likelihood of distinct rows of the same table, without a penalty."""
-        problem, codes = self.problem, self._numbered(codes).astype(np.int16)
+        problem, codes = self.problem, self._numbered(codes)
         return CategoricalPseudoLikelihood(
             codes, problem.n_values, weights, ordered=problem.ordered
         )

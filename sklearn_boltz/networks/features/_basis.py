@@ -72,11 +72,28 @@ def of_order(shares, positions, most_knots=MOST_KNOTS):
     basis have the variance 1 and are uncorrelated, and each is the smoothest of such.
     """
     hats = hats_at(positions, knots_of(shares, positions, most_knots))
-    hats -= shares @ hats
+    return _of_hats(hats, shares, lambda values: values)
+
+
+def of_cycle(shares, positions, most_knots=MOST_KNOTS):
+    """The same of states on a circle, in shares of a turn from 0 to 1: the last is near the first.
+
+    With equal shares, they are sines and cosines.
+    """
+    knots = knots_of(shares, positions, most_knots)
+    hats = hats_at(positions, np.append(knots, knots[0] + 1))
+    hats[:, 0] += hats[:, -1]
+    around = np.arange(-1, len(knots) + 1) % len(knots)
+    return _of_hats(hats[:, :-1], shares, lambda values: values[around])
+
+
+def _of_hats(hats, shares, wrapped):
+    """The basis of combinations of hats; `wrapped` has their values with those around the ends."""
+    hats = hats - shares @ hats
     variance, vectors = np.linalg.eigh((hats * shares[:, None]).T @ hats)
     kept = variance > SAME * variance[-1]
     whitened = vectors[:, kept] / np.sqrt(variance[kept])
-    bends = np.diff(whitened, n=2, axis=0)
+    bends = np.diff(wrapped(whitened), n=2, axis=0)
     roughness, vectors = np.linalg.eigh(bends.T @ bends)
     features = hats @ whitened @ vectors / np.sqrt(1 + TAU * np.maximum(roughness, 0))
     n_states, n_features = features.shape

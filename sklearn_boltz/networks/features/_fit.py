@@ -82,6 +82,8 @@ class Rounds:
         """Fit, from a network on, whose parameters the monitor keeps."""
         n_rounds = N_ESTIMATES if self.is_exact else N_ROUNDS
         n_rounds, scaling, mean = min(n_rounds, monitor.max_iter), None, 0
+        if not self.is_exact:
+            monitor.bar.total = n_rounds
         for k in range(n_rounds):
             is_last = not self.is_exact and k >= n_rounds - N_AVERAGED
             objective = self._objective(network, k, 1.0 if is_last else (k + 1) / n_rounds)

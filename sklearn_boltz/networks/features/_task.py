@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.features._basis import n_knots, of_order, of_values
+from sklearn_boltz.networks.features._basis import n_knots, of_cycle, of_order, of_values
 from sklearn_boltz.networks.features._fit import Rounds
 from sklearn_boltz.networks.model._gauge import state_offsets
 from sklearn_boltz.networks.model._potts_model import PottsModel
@@ -18,11 +18,13 @@ class FeatureTask(CodesTask):
         As for `CodesTask`.
     positions : list of ndarray or None
         Where the values of each column lie on a line; None for a column without an order.
+    cyclic : ndarray of bool of shape (n_columns,)
+        Which columns have them on a circle instead, in shares of a turn.
     """
 
-    def __init__(self, codes, counts, n_values, positions):
+    def __init__(self, codes, counts, n_values, positions, cyclic):
         super().__init__(codes, counts, n_values, 0.0)
-        self.positions = positions
+        self.positions, self.cyclic = positions, cyclic
 
     def bases(self):
         """Functions of the values that are fitted, of each column that varies."""
@@ -36,7 +38,8 @@ class FeatureTask(CodesTask):
             if positions is None or len(shares) < 3:
                 found.append(of_values(shares))
             else:
-                found.append(of_order(shares, positions[self.states[own] - first[column]], most))
+                smooth = of_cycle if self.cyclic[column] else of_order
+                found.append(smooth(shares, positions[self.states[own] - first[column]], most))
         return found
 
     def network(self, state):

@@ -33,16 +33,19 @@ class LocationModel:
     """Categories and numbers of rows.
 
     Rows are codes, (n, d) integers with -1 for a missing category, and scores as `Scores` takes
-    them, NaN for one that is not known.
+    them, NaN for one that is not known. What is asked of any distribution has rows with ln T'
+    besides, 0 where there is no score: a tuple of all three.
 
     Parameters
     ----------
     network : PottsModel
     gaussians : Gaussians
+    scored : ndarray of int of shape (n_scores,), default=()
+        The columns of the scores.
     """
 
-    def __init__(self, network, gaussians):
-        self.network, self.gaussians = network, gaussians
+    def __init__(self, network, gaussians, scored=()):
+        self.network, self.gaussians, self.scored = network, gaussians, np.asarray(scored)
         column = column_of_state(network.n_values)
         self._apart = column[:, None] != column
 
@@ -75,11 +78,9 @@ class LocationModel:
             )
             yield rows, network, fields[rows], constant[rows]
 
-    def log_sums(self, codes, z, base):
-        """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row.
-
-        `base` are the intercepts of independent columns.
-        """
+    def log_sums(self, rows):
+        """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories, and ln of all T'."""
+        codes, z, log_slope = rows
         found, is_large = np.empty(len(codes)), self._have_many(codes)
         for cloud in enumerated(self, codes, z, ~is_large):
             found[cloud.rows] = cloud.log_sums
@@ -87,18 +88,37 @@ class LocationModel:
         by_class = np.empty((len(large), self.gaussians.n_classes))
         for c in range(by_class.shape[1]) if len(large) else ():
             for rows, *given in self.given(c, z[large]):
-                by_class[rows, c] = self._sums(codes[large[rows]], base, *given)
+                by_class[rows, c] = self._sums(codes[large[rows]], *given)
         found[large] = logsumexp(by_class, axis=1)
-        return found
+        return found + log_slope.sum(axis=1)
 
-    def _sums(self, codes, base, network, fields, constant):
+    def log_pseudo_likelihood(self, rows):
+        """Σ ln p of each observed cell given the others, ln T' of numbers included."""
+        whole = self.log_sums(rows)
+        return sum(whole - self.log_sums(self.without(rows, j)) for j in range(rows[0].shape[1]))
+
+    def column_probabilities(self, rows, column, *_):
+        """p(x_column = a | the other cells) of each row, and errors: none."""
+        codes, z, _ = self.without(rows, column)
+        p = self.category_probabilities(codes, z)
+        return p[:, self.network.places([column])], np.zeros(len(codes))
+
+    def without(self, rows, column):
+        """Copies of rows in which the cells of a column are missing."""
+        codes, z, log_slope = map(np.copy, rows)
+        codes[:, column] = -1 if self.network.n_values[column] > 1 else 0
+        own = self.scored == column
+        z[:, own], log_slope[:, own] = np.nan, 0
+        return codes, z, log_slope
+
+    def _sums(self, codes, network, fields, constant):
         result = constant + network.log_weight(codes)
         result += (network.one_hot(codes) * fields).sum(axis=1)
         for rows, groups in _incomplete.parts(network, codes):
             if groups is None:
                 for i in rows:
                     one = network.in_field(fields[i])
-                    result[i] = constant[i] + _incomplete.log_sums(one, codes[i : i + 1], base)[0]
+                    result[i] = constant[i] + _incomplete.log_sums(one, codes[i : i + 1])[0]
                 continue
             own = network.value_fields(codes[rows]) + fields[rows]
             for group in groups:

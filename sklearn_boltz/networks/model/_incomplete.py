@@ -269,7 +269,7 @@ def enumerated(model, codes, max_states):
 # Sums over the missing cells.
 
 
-def log_sums(model, codes, base):
+def log_sums(model, codes):
     """ln Σ exp(log_weight) over the completions of each row."""
     blocks = row_blocks(len(codes), BLOCK_ROWS)
     found = [model.enumerated(codes[rows], MAX_STATES)[1:] for rows in blocks]
@@ -277,7 +277,7 @@ def log_sums(model, codes, base):
     result, betas = model.log_weight(codes) + sums, np.linspace(0, 1, N_TEMPERATURES + 1)
     for i in np.flatnonzero(~is_exact):
         generator = np.random.default_rng(SEED)
-        estimate = annealed_log_partition(model, base, betas, N_CHAINS, generator, codes[i])
+        estimate = annealed_log_partition(model, model.base, betas, N_CHAINS, generator, codes[i])
         result[i] = estimate.value
     return result
 
@@ -324,20 +324,18 @@ def _by_chains(model, row):
 # Values for the missing cells.
 
 
-def impute(model, base, codes, how, n_steps, generator):
+def complete(model, codes, how, generator, n_steps):
     """Values for the missing cells of each row, given the others.
 
     Parameters
     ----------
     model : DiscreteModel
-    base : ndarray
-        Intercepts of independent columns, where annealing begins.
     codes : ndarray of int of shape (n, d)
     how : {"mean", "mode", "sample"}
         The mean of the codes, the most probable joint state, or a draw.
+    generator : Generator
     n_steps : int
         Sweeps of the chains, where there are too many joint states.
-    generator : Generator
 
     Returns
     -------
@@ -345,7 +343,7 @@ def impute(model, base, codes, how, n_steps, generator):
     """
     if how == "mean":
         blocks = row_blocks(len(codes), BLOCK_ROWS)
-        means = [_means(model, base, codes[rows], n_steps, generator) for rows in blocks]
+        means = [_means(model, codes[rows], n_steps, generator) for rows in blocks]
         return np.where(codes < 0, np.concatenate(means), codes)
     filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
@@ -365,18 +363,18 @@ def impute(model, base, codes, how, n_steps, generator):
             if how == "mode":
                 filled[rows] = gibbs_mode(model, codes[rows], n_steps, generator)
             else:
-                filled[rows] = annealed_draws(model, base, codes[rows], n_steps, generator)
+                filled[rows] = annealed_draws(model, model.base, codes[rows], n_steps, generator)
     return filled
 
 
-def _means(model, base, codes, n_steps, generator):
+def _means(model, codes, n_steps, generator):
     """Means of missing codes, (n, d); what stands for observed ones is of no use."""
-    p = cell_probabilities(model, base, codes, MAX_STATES, n_steps, generator)
+    p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
 
-def cell_probabilities(model, base, codes, max_states, n_steps, generator):
+def cell_probabilities(model, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
     What stands for observed cells is of no use. Rows of which connected missing cells have more
@@ -385,7 +383,7 @@ def cell_probabilities(model, base, codes, max_states, n_steps, generator):
     p, _, is_exact = model.enumerated(codes, max_states)
     many = np.flatnonzero(~is_exact)
     if len(many):
-        p[many] = model.cells_by_chains(base, codes[many], n_steps, generator)
+        p[many] = model.cells_by_chains(codes[many], n_steps, generator)
     return p
 
 

@@ -15,6 +15,7 @@ from sklearn_boltz.networks.sampling._sampling import (
     gibbs_complete,
     gibbs_sample,
 )
+from sklearn_boltz.numerics._threads import Workers
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
 # marginals and exact samples.
@@ -33,6 +34,8 @@ class DiscreteModel:
     Parameters
     ----------
     coupling, intercept : ndarray of float64
+    base : ndarray of float64, default=None
+        Intercepts of independent columns, where annealing begins; None if nothing is annealed.
 
     Attributes
     ----------
@@ -45,8 +48,8 @@ class DiscreteModel:
     is_pairwise = True
     terms, weights, potential = (), (), ()
 
-    def __init__(self, coupling, intercept):
-        self.coupling, self.intercept = coupling, intercept
+    def __init__(self, coupling, intercept, base=None):
+        self.coupling, self.intercept, self.base = coupling, intercept, base
 
     @cached_property
     def starts(self):
@@ -88,7 +91,7 @@ class DiscreteModel:
         """Joint probabilities of some columns, an array with one axis for each; exact."""
         return self.log_linear[0].marginal(columns)
 
-    def sample(self, n_samples, generator, n_steps):
+    def sample(self, n_samples, generator, n_steps=1000):
         """Independent rows: exact, or each from a chain of `n_steps` sweeps."""
         if self.is_enumerable():
             return self.log_linear[0].sample(n_samples, generator)
@@ -113,9 +116,9 @@ class DiscreteModel:
         """The states of chains that begin so, after `n_steps` sweeps over the missing cells."""
         return gibbs_complete(self, codes, n_steps, generator).codes
 
-    def cells_by_chains(self, base, codes, n_steps, generator):
+    def cells_by_chains(self, codes, n_steps, generator):
         """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
-        return annealed_probabilities(self, base, codes, n_steps, generator)
+        return annealed_probabilities(self, self.base, codes, n_steps, generator)
 
     # Rows, complete or not.
 
@@ -132,11 +135,23 @@ class DiscreteModel:
             codes, self.log_conditionals, partial(_incomplete.log_conditionals, self)
         )
 
-    def log_sums(self, codes, base):
+    def log_sums(self, codes):
         """ln Σ exp(log_weight) over the completions of each row; for ln p, less ln Z."""
-        return by_completeness(
-            codes, self.log_weight, lambda rows: _incomplete.log_sums(self, rows, base)
-        )
+        return by_completeness(codes, self.log_weight, partial(_incomplete.log_sums, self))
+
+    def complete(self, codes, how, generator, n_steps):
+        """See `_incomplete.complete`."""
+        return _incomplete.complete(self, codes, how, generator, n_steps)
+
+    def column_probabilities(self, codes, column, n_steps, seed):
+        """See `_incomplete.column_probabilities`."""
+        with Workers() as workers:
+            args = codes, column, n_steps, seed, workers
+            return _incomplete.column_probabilities(self, *args)
+
+    def cell_probabilities(self, codes, max_states, n_steps, generator):
+        """See `_incomplete.cell_probabilities`."""
+        return _incomplete.cell_probabilities(self, codes, max_states, n_steps, generator)
 
     def enumerated(self, codes, max_states):
         """What follows from all joint states of the missing cells of each row.

@@ -14,7 +14,7 @@ from sklearn_boltz.networks.model._gauge import block_means, reduce_blocks, stat
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 from sklearn_boltz.numerics._threads import slices_of_rows
 
-# Fields of the values of rows that are computed at a time, where only sums of them are needed.
+# Fields of the values of rows that are computed at a time, where they are not kept.
 FIELDS = 2**18
 # Columns with a dependence of at least so many nats, to the second order in their couplings and
 # with uniform values, are drawn together: single ones would hardly move. Joint values of such a
@@ -36,15 +36,17 @@ class PottsModel(DiscreteModel):
     intercept : ndarray of shape (Q,)
         The h_j, one after another.
     n_values : ndarray of int64 of shape (d,)
+    base : ndarray of shape (Q,), default=None
+        As of `DiscreteModel`.
     """
 
-    def __init__(self, coupling, intercept, n_values):
-        super().__init__(np.ascontiguousarray(coupling, dtype=np.float64), intercept)
+    def __init__(self, coupling, intercept, n_values, base=None):
+        super().__init__(np.ascontiguousarray(coupling, dtype=np.float64), intercept, base)
         self.n_values = np.asarray(n_values, dtype=np.int64)
 
     def like(self, coupling, intercept):
         """A model of the same columns."""
-        return PottsModel(coupling, intercept, self.n_values)
+        return PottsModel(coupling, intercept, self.n_values, self.base)
 
     def in_field(self, fields):
         """The model with something added to its intercepts, (Q,)."""
@@ -188,7 +190,7 @@ class PottsModel(DiscreteModel):
         """Gibbs chains that begin at complete rows."""
         return PottsChains(self, codes, seed, free)
 
-    def cells_by_chains(self, base, codes, n_steps, generator):
+    def cells_by_chains(self, codes, n_steps, generator):
         """p(x_j = a | the observed cells) of missing cells, one-hot, from chains.
 
         A few for each row, `n_steps` together, that begin along strong couplings. Where they draw

@@ -44,6 +44,8 @@ class SpinModel(DiscreteModel):
         V(0), ..., V(d). None for 0.
     constant : float, default=0.0
         c, which changes energies and Z, and no probability.
+    base : ndarray of shape (d,), default=None
+        As of `DiscreteModel`.
 
     References
     ----------
@@ -52,8 +54,10 @@ class SpinModel(DiscreteModel):
        https://doi.org/10.1371/journal.pcbi.1003408
     """
 
-    def __init__(self, coupling, intercept, terms=(), weights=(), potential=None, *, constant=0.0):
-        super().__init__(coupling, intercept)
+    def __init__(
+        self, coupling, intercept, terms=(), weights=(), potential=None, *, constant=0.0, base=None
+    ):
+        super().__init__(coupling, intercept, base)
         self.constant = constant
         self.terms = [tuple(map(int, term)) for term in terms]
         self.arrays, self.n_values = term_arrays(self.terms, weights), np.full(len(intercept), 2)
@@ -179,13 +183,14 @@ class SpinModel(DiscreteModel):
 
     def like(self, coupling, intercept):
         """A model of pairs of the same columns."""
-        return SpinModel(coupling, intercept)
+        return SpinModel(coupling, intercept, base=self.base)
 
     @cached_property
     def potts(self):
         """The part with pairs in the layout of categorical columns."""
         coupling = np.kron(self.coupling, [[1.0, -1.0], [-1.0, 1.0]])
-        return PottsModel(coupling, np.kron(self.intercept, [-1.0, 1.0]), self.n_values)
+        base = None if self.base is None else np.kron(self.base, [-1.0, 1.0])
+        return PottsModel(coupling, np.kron(self.intercept, [-1.0, 1.0]), self.n_values, base)
 
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""

@@ -16,9 +16,10 @@ from scipy.sparse import issparse
 from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
-from sklearn_boltz.tables._cells import also, columns_of
-from sklearn_boltz.tables._encoder import holds_numbers
-from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
+from sklearn_boltz.tables._cells import columns_of
+from sklearn_boltz.tables._form import holds_numbers
+from sklearn_boltz.tables._kinds import IN_ORDER, NAMES, Kind, kind_of
+from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -89,7 +90,7 @@ def units_of(entry):
             return entry
         entry = f"{entry.n_units} units"
     kind = kind_of(entry, (*NAMES, *UNITS_OF_COLUMNS))
-    return Categorical if kind.name in ("nominal", "ordinal") else "auto"
+    return Categorical if kind.name in ("nominal", *IN_ORDER) else "auto"
 
 
 def kinds_of(specs, entries, X):
@@ -484,7 +485,7 @@ def _check_categories(n_categories, most, column):
         raise ValueError(
             f"{column(j)} has {n_categories[j]} categories, but its visible units have {most[j]} "
             f"values. Declare it as 'nominal', or leave it at 'auto', which looks at the table."
-            f"{also(map(column, others))}"
+            f"{and_others(map(column, others))}"
         )
 
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
-from sklearn_boltz.tables._cells import listed
+from sklearn_boltz.tables._phrases import join_columns
 from sklearn_boltz.units import Bernoulli
 
 # What the parameter `init` may be, except for a model: the standard deviation of the weights, or
@@ -59,7 +59,7 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     if _is_network(model) and real:
         raise ValueError(
             f"{name}: a network as init is for columns of finitely many values, and the units of "
-            f"{listed(map(column, real))} take real ones."
+            f"{join_columns(map(column, real))} take real ones."
         )
     if not (hasattr(model, "components_") or hasattr(model, "coupling_")):
         if X is None:
