@@ -58,13 +58,13 @@ def compare(name, folder, seed):
     rng = np.random.default_rng(seed)
     table, gaps, mask = hidden(load_mixed(name, folder), rng)
     imputer = BoltzmannImputer(random_state=seed).fit(gaps)
-    encode, model = imputer._table.encode, imputer.estimator_._model()
+    encode, model = imputer._encoder.encode, imputer.estimator_._model()
     codes, whole = (
         np.nan_to_num(encode(frame, "missing"), nan=-1).astype(np.int64) for frame in (gaps, table)
     )
     rows = of_many(model, codes)
     truth = np.where(mask, whole, -1)[rows]
-    is_word = np.array([column.bins is None for column in imputer._table.columns])
+    is_word = np.array([column.bins is None for column in imputer._encoder.columns])
     single, base = model.like(model.coupling, model.intercept), imputer.estimator_._base
     single.pairs = np.empty((0, 2), dtype=np.int64)
 
@@ -72,7 +72,7 @@ def compare(name, folder, seed):
         return annealed_probabilities(single, base, codes, N_STEPS, np.random.default_rng(seed))
 
     def paired(codes):
-        return model.cells_by_chains(base, codes, N_STEPS, np.random.default_rng(seed))
+        return model.cells_by_chains(codes, N_STEPS, np.random.default_rng(seed))
 
     found = [processor_timed(in_blocks, way, codes[rows]) for way in (annealed, paired)]
     ways = ("annealed, single cells", "pairs")
