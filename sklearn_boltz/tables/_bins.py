@@ -27,6 +27,8 @@ MOST_APART, CELLS_APART = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
+# By which sums of probabilities may be off.
+ROUNDING = 1e-12
 
 
 def most_bins(most, n_columns):
@@ -170,6 +172,16 @@ class Bins(NamedTuple):
         below = place.astype(np.intp)
         one, other = self.values[codes, below], self.values[codes, below + 1]
         return one + (place - below) * (other - one)
+
+    def quantiles(self, probability, levels):
+        """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each bin."""
+        up_to = np.cumsum(probability, axis=1)
+        codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
+        codes = np.minimum(codes, probability.shape[1] - 1)
+        share = np.take_along_axis(probability, codes, axis=1)
+        above = np.take_along_axis(up_to, codes, axis=1) - levels
+        inside = np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
+        return self.sample(codes, inside)
 
 
 def spread_evenly(codes, generator):

@@ -176,10 +176,6 @@ class Categories(Column):
             values[missing] = None
         return values
 
-    def inside(self, codes, share):
-        """As of `Plain`: the categories."""
-        return self.categories[codes]
-
 
 def _places(categories, cells):
     """The place of each cell among the categories as float64, and rows and cells without one.

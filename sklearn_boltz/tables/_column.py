@@ -9,6 +9,7 @@ from numbers import Real
 
 import numpy as np
 
+from sklearn_boltz.tables._bins import ROUNDING
 from sklearn_boltz.tables._cells import MOST_LEVELS, as_numbers
 from sklearn_boltz.tables._codec import Exact
 from sklearn_boltz.tables._dates import Dates, dates_of_type
@@ -16,7 +17,6 @@ from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import IN_ORDER, OF_LEVELS, Kind
 from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._remedies import Place
-from sklearn_boltz.tables._scores import ROUNDING
 from sklearn_boltz.tables._values import as_objects, find_places, form_of, is_empty, is_number
 
 # Larger numbers, such as the largest float that stands for a missing cell, count as this one.
@@ -174,10 +174,7 @@ class Column:
         up_to = np.cumsum(probability, axis=1)
         codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
         codes = np.minimum(codes, probability.shape[1] - 1)
-        share = np.take_along_axis(probability, codes, axis=1)
-        above = np.take_along_axis(up_to, codes, axis=1) - levels
-        inside = np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
-        return self.inside(codes, inside)
+        return codes if self.categories is None else self.categories[codes]
 
     def number_of(self, value):
         """A number or date that a user gives, as a number; NaN if it is none."""
@@ -221,10 +218,6 @@ class Plain(Column):
     def decode(self, codes, uniform=None):
         """Cells of numbers, the inverse of `encode`."""
         return self.back(codes)
-
-    def inside(self, codes, share):
-        """Numbers of codes at shares of their probability, in [0, 1): the codes themselves."""
-        return codes
 
 
 def infinite(value, row, title):

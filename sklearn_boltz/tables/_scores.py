@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
-from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._bins import ROUNDING, Bins
 from sklearn_boltz.tables._marginals import (
     HALF_LOG_2PI,
     MOST_GAUSSIANS,
@@ -23,8 +23,6 @@ from sklearn_boltz.tables._marginals import (
     spikes,
 )
 
-# By which sums of probabilities may be off.
-ROUNDING = 1e-12
 # Nodes of the quadrature for means of numbers whose scores are Gaussian.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
