@@ -79,10 +79,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
-        ``"count"``, ``"number"`` (here an alias of ``"binned"``), or the list of its values;
-        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
-        `columns` instead.
+        ``"cyclic"``, ``"count"``, ``"number"`` (an alias of ``"binned"``) or the list of its
+        values; see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list
+        has an entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its
+        own `columns` instead.
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
