@@ -82,10 +82,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
-        ``"count"``, ``"number"`` (here an alias of ``"binned"``), or the list of its values;
-        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
-        `columns` instead.
+        ``"cyclic"``, ``"count"``, ``"number"`` (an alias of ``"binned"``) or the list of its
+        values; see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list
+        has an entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its
+        own `columns` instead.
 
     how : {"auto", "mode", "median", "mean", "sample"}, default="auto"
         What is filled, from the distribution of a missing cell. ``"auto"``: the most probable value
@@ -491,7 +491,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             values = numbers_of(column, shares[j].shape[1])
             means = numbers[j] = shares[j][:, : len(values)] @ values
             if how == "median":
-                numbers[j] = column.bins.sample(*quantile_places(shares[j], MEDIAN))[:, 0]
+                numbers[j] = column.bins.quantiles(shares[j], MEDIAN)[:, 0]
             if j in linear:
                 others, weights = linear[j]
                 numbers[j] = numbers[j] + weights * (others - means)

@@ -76,10 +76,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
-        ``"count"``, ``"number"`` (here an alias of ``"binned"``), or the list of its values;
-        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
-        `columns` instead.
+        ``"cyclic"``, ``"count"``, ``"number"`` (an alias of ``"binned"``) or the list of its
+        values; see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list
+        has an entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its
+        own `columns` instead.
 
     contamination : "auto" or float, default="auto"
         Expected proportion of outliers, above 0 and at most 0.5. It determines `offset_`: rows are

@@ -173,6 +173,10 @@ class Bins(NamedTuple):
         one, other = self.values[codes, below], self.values[codes, below + 1]
         return one + (place - below) * (other - one)
 
+    def quantiles(self, probability, levels):
+        """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each bin."""
+        return self.sample(*quantile_places(probability, levels))
+
 
 def quantile_places(probability, levels):
     """The codes of quantiles, by the probability of each code, and where they are inside.

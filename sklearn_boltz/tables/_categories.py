@@ -176,10 +176,6 @@ class Categories(Column):
             values[missing] = None
         return values
 
-    def inside(self, codes, share):
-        """As of `Plain`: the categories."""
-        return self.categories[codes]
-
 
 def _places(categories, cells):
     """The place of each cell among the categories as float64, and rows and cells without one.
@@ -388,7 +384,8 @@ def warn_of_codes(values, n_rows, place, kind="nominal"):
     if not all(is_number(number) and not isinstance(number, bool) for number in numbers):
         return
     enormous = [v for v in values if isinstance(v, float) and abs(v) >= ENORMOUS]
-    codes = enormous[: len(values) - 2] or suspected_codes(numbers)
+    are_few = enormous and 2 * len(enormous) < len(values)
+    codes = enormous if are_few else suspected_codes(numbers)
     if codes:
         cells = [as_whole(value) for value in values if form_of(value) in codes]
         remedy = without_codes(cells, values, place, kind=kind)

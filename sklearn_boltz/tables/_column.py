@@ -171,7 +171,8 @@ class Column:
 
     def quantiles(self, probability, levels):
         """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each code."""
-        return self.inside(*quantile_places(probability, levels))
+        codes, _ = quantile_places(probability, levels)
+        return codes if self.categories is None else self.categories[codes]
 
     def number_of(self, value):
         """A number or date that a user gives, as a number; NaN if it is none."""
@@ -215,10 +216,6 @@ class Plain(Column):
     def decode(self, codes, uniform=None):
         """Cells of numbers, the inverse of `encode`."""
         return self.back(codes)
-
-    def inside(self, codes, share):
-        """Numbers of codes at shares of their probability, in [0, 1): the codes themselves."""
-        return codes
 
 
 def infinite(value, row, title):

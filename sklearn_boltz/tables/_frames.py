@@ -134,9 +134,6 @@ def frame_or_bunch(columns):
         return Bunch(**columns)
 
 
-# Frames from frames.
-
-
 def timestamps(dates):
     """Dates as a list of those of pandas."""
     timestamp = import_module("pandas").Timestamp
@@ -257,8 +254,7 @@ def of_numbers(frame, numbers):
 def with_flags(frame, names, flags):
     """A copy of a frame with more columns, of booleans."""
     like = frame[names_of(frame)[0]]
-    new = (new_column(like, flag) for flag in flags.T)
-    return with_new(frame, dict(zip(names, new, strict=True)))
+    return with_new(frame, dict(zip(names, (new_column(like, f) for f in flags.T), strict=True)))
 
 
 def with_column(X, name, cells):
@@ -319,10 +315,15 @@ def frame_like(template, cells, orders):
 
 def _column(like, values, order=None):
     """Values as a column of the type of another one, if it can hold them."""
-    cells = [None if is_missing(value) else value for value in as_cells(values).tolist()]
-    known = [value for value in cells if value is not None]
-    words = [value for value in known if isinstance(value, str)]
-    whole = all(isinstance(value, Real) and value == int(value) for value in known)
+    if values.dtype.kind in "biuf":
+        missing, words = np.isnan(values), []
+        cells, known = np.where(missing, None, values).tolist(), values[~missing].tolist()
+        whole = bool((values == np.rint(values))[~missing].all())
+    else:
+        cells = [None if is_missing(value) else value for value in as_cells(values).tolist()]
+        known = [value for value in cells if value is not None]
+        words = [value for value in known if isinstance(value, str)]
+        whole = all(isinstance(value, Real) and value == int(value) for value in known)
     if dependencies.is_pandas_like_series(like):
         is_nullable = not isinstance(like.dtype, np.dtype) and not hasattr(like.dtype, "fill_value")
         whole &= len(known) == len(cells) or is_nullable

@@ -72,9 +72,9 @@ class Binned(Column):
         )  # fmt: skip
         return self.back(values)
 
-    def inside(self, codes, share):
-        """As of `Plain`."""
-        return self.back(self.bins.sample(codes, share))
+    def quantiles(self, probability, levels):
+        """Quantiles of numbers by the probability of each bin."""
+        return self.back(self.bins.quantiles(probability, levels))
 
 
 @dataclass(eq=False)
@@ -119,9 +119,9 @@ class Scored(Column):
         """An atom, or a typical number of the others."""
         return self.back(self.scores.decode(codes))
 
-    def inside(self, codes, share):
-        """As of `Plain`, of codes of its bins."""
-        return self.back(self.scores.bins.sample(codes, share))
+    def quantiles(self, probability, levels):
+        """As of `Binned`."""
+        return self.back(self.scores.bins.quantiles(probability, levels))
 
 
 def _fields(column):
