@@ -15,7 +15,7 @@ from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 from sklearn_boltz.networks.sampling._sampling import restarted_probabilities
 from sklearn_boltz.numerics._threads import slices_of_rows
 
-# Fields of the values of rows that are computed at a time, where they are not kept.
+# Fields of the values of rows that are computed at a time, where only sums of them are needed.
 FIELDS = 2**18
 # Columns with a dependence of at least so many nats, to the second order in their couplings and
 # with uniform values, are drawn together: single ones would hardly move. Joint values of such a
@@ -203,14 +203,13 @@ class PottsModel(DiscreteModel):
         Each time that one which is most strongly coupled to a known one: chains that begin so are
         not stuck where strongly coupled cells agree with each other, but not with the rest.
         """
-        drawn, seed = np.array(codes, dtype=np.int32, order="C"), int(generator.integers(2**63))
-        numbers = np.arange(len(codes), dtype=np.uint64)
-        for rows in slices_of_rows(len(codes), len(self.intercept), FIELDS):
-            local = np.ascontiguousarray(self.one_hot(drawn[rows]) @ self.coupling)
-            draw_missing(
-                drawn[rows], local, self.coupling, self.intercept, self.starts, self.strengths,
-                np.empty(self.n_values.max(initial=1) + len(self.n_values)), seed, numbers[rows],
-            )  # fmt: skip
+        drawn, rows = np.array(codes, dtype=np.int32, order="C"), np.arange(len(codes))
+        local = np.ascontiguousarray(self.one_hot(drawn) @ self.coupling)
+        draw_missing(
+            drawn, local, self.coupling, self.intercept, self.starts, self.strengths,
+            np.empty(self.n_values.max(initial=1) + len(self.n_values)),
+            int(generator.integers(2**63)), rows.astype(np.uint64),
+        )  # fmt: skip
         return drawn
 
     def fill(self, base, codes, generator):

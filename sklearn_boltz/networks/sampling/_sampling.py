@@ -17,8 +17,8 @@ from sklearn_boltz.partition._shares import chosen_chains
 # Rates that differ by no more are those of the data: it is more than the estimate of a model that
 # is right moves them, and less than a second mode does.
 TOLERANCE = 0.05
-# Fields of chains that are run together where only their last states are needed.
-FIELDS = 2**20
+# Chains that are run together where only their last states are needed.
+CHAINS = 2**12
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
 # Annealed chains of a row with missing cells. Chains of it that begin along strong couplings, and
@@ -59,7 +59,7 @@ def gibbs_complete(model, codes, n_steps, generator):
 def gibbs_draws(model, codes, n_steps, generator):
     """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
     drawn, seed = model.begin(codes, generator), draw_seed(generator)
-    for rows in slices_of_rows(len(codes), len(model.intercept), FIELDS):
+    for rows in slices_of_rows(len(codes), 1, CHAINS):
         chains = model.chains(drawn[rows], seed, codes[rows] < 0)
         chains.rows += np.uint64(rows.start)
         chains.sweep(model.intercept, n_steps)
