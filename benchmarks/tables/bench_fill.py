@@ -42,6 +42,6 @@ def main():
         lines = [figures("fit", imputer.fit, gaps), figures("transform", imputer.transform, some)]
         lines.append(figures("IterativeImputer, both", by_codes, some))
         header = ["", "rows", "processor seconds", "seconds", "table, MiB", "memory, tables"]
-        print_table(header, lines, ",d,.1f,.1f,.1f,.2f")
+        print_table(header, lines, "d,.1f,.1f,.1f,.2f")
         ours, theirs = lines[1][2], lines[2][2]
         print(f"transform, in ratio to IterativeImputer: {ours / theirs:.2f}")

@@ -467,6 +467,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         codes = self._codes(X)
         is_joint = how == "sample" or not isinstance(self.estimator_, Network)
         filled, numbers = np.zeros(codes.shape, codes.dtype), {}
+        gaps = set(np.flatnonzero(missing.any(axis=0)))
 
         def fill(rows, seed):
             if is_joint:
@@ -474,12 +475,11 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 return
             part = some_rows(X, rows)
             filled[rows], of_numbers = self._cell_by_cell(part, codes[rows], how, seed)
-            for j, own in of_numbers.items():
-                numbers[j][rows] = own
+            for j in gaps & of_numbers.keys():
+                if j not in numbers:  # nor in those of another thread
+                    numbers.setdefault(j, np.full(len(codes), np.nan))
+                numbers[j][rows] = of_numbers[j]
 
-        if not is_joint:
-            for j in np.flatnonzero(self._has_numbers(how) & missing.any(axis=0)):
-                numbers[j] = np.full(len(codes), np.nan)
         self._in_blocks(fill, missing, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
@@ -490,17 +490,14 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             codes = self._encoder.encode(X, "missing")
         return codes.astype(np.float32) if isinstance(self.estimator_, Network) else codes
 
-    def _has_numbers(self, how):
-        """Of which columns `_cell_by_cell` finds numbers instead of codes."""
-        return self._encoder.is_binned | (self._has_means & (how != "mode"))
-
     def _cell_by_cell(self, X, codes, how, seed):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
         shares = self._shares(codes, seed)
-        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]), {}
+        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
-        for j in np.flatnonzero(self._has_numbers(how) & np.isnan(codes).any(axis=0)):
-            column = self._encoder.columns[j]
+        for j, column in enumerate(self._encoder.columns):
+            if column.bins is None and (how == "mode" or not self._has_means[j]):
+                continue
             if how == "mode" and j in self._few.columns:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
