@@ -42,9 +42,8 @@ def test_bars(verbose, capsys, no_delay):
     for what, text in shown.items():
         assert (what in text) == bool(verbose), what
     if verbose:
-        assert shown["bootstrap"].split("\r")[1:] == [
-            f"bootstrap [{'=' * (20 * k // 3):20}] {k}/3, 0:00 left " for k in (1, 2)
-        ] + [f"bootstrap [{'=' * 20}] 3/3, 0:00 left \n"]
+        lines = [line.split(",")[0] for line in shown["bootstrap"].split("\r")[1:]]
+        assert lines == [f"bootstrap [{'=' * (20 * k // 3):20}] {k}/3" for k in (1, 2, 3)]
 
 
 def test_the_time_that_is_left(capsys, monkeypatch):

@@ -140,6 +140,7 @@ SMALLEST = {
     "tables/bench_classify": "--seeds 1 --sets vote",
     "tables/bench_density": "--seeds 1 --sets iris",
     "tables/bench_explain": "--seeds 1 --sets chile",
+    "tables/bench_fill": "--rows 1000 --filled 500",
     "tables/bench_how": "--sets iris",
     "tables/bench_impute": "--seeds 1 --sets vote --mixed iris --runs 2",
     "tables/bench_outliers": "--seeds 1 --sets iris",

@@ -10,6 +10,7 @@ from itertools import chain
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from contract.estimators import random_spins
 from sklearn.base import clone
@@ -21,6 +22,9 @@ from sklearn_boltz import (
     TAP,
     TAPDBM,
     TAPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
@@ -29,6 +33,7 @@ from sklearn_boltz.batches import Batches
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = [
@@ -232,6 +237,22 @@ def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, m
     model = FVBMPseudoLikelihood().fit(in_blocks(X))
     np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-11)
     assert model.n_iter_ == expected.n_iter_
+
+
+@pytest.mark.parametrize("kind", [BoltzmannImputer, BoltzmannOutlierDetector, BoltzmannClassifier])
+def test_tables_with_words_and_gaps_stay_on_the_workers(client, kind):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    X = pd.DataFrame({"word": np.array(list("abc"))[y], "number": rng.normal(y).round(2)})
+    X = X.mask(rng.random(X.shape) < 0.1)
+    parts = [X[:100], X[100:160], X[160:]]
+    y = [y] * (kind is BoltzmannClassifier)
+    model = kind(FVBMPseudoLikelihood(alpha=0.1), random_state=0)
+    expected = clone(model).fit(Batches(parts), *y)
+    model.fit(dd.from_delayed([dask.delayed(part) for part in parts], meta=X[:0]), *y)
+    use = "transform" if kind is BoltzmannImputer else "predict"
+    found, wanted = (pd.DataFrame(getattr(one, use)(X)) for one in (model, expected))
+    pd.testing.assert_frame_equal(found, wanted)
 
 
 def test_errors_on_workers_name_the_batch(client, X):

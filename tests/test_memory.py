@@ -92,7 +92,7 @@ def test_parts_of_rows_make_no_difference(estimator, monkeypatch):
     for module, name in (
         (_coded_rows, "EXPANDED"),
         (_potts_model, "FIELDS"),
-        (_sampling, "FIELDS"),
+        (_sampling, "CHAINS"),
     ):
         monkeypatch.setattr(module, name, 7)
     assert_allclose(clone(estimator).fit(table).score_samples(table), expected, rtol=1e-10)

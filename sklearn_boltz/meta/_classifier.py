@@ -29,7 +29,7 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
-from sklearn_boltz.tables._batches import Batches, mapped, n_rows_of, with_labels
+from sklearn_boltz.tables._batches import mapped, n_rows_of, out_of_memory, with_labels
 from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import (
     is_frame,
@@ -225,10 +225,10 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Batches of shape (n_samples, n_features)
+        X : array-like, data frame, or batches, of shape (n_samples, n_features)
             The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches` a joint density is fitted: `estimator`, or
-            :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections a joint density is fitted:
+            `estimator`, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
         y : array-like of shape (n_samples,)
             The class of each row. -1 is a class like any other. None if batches are pairs (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
@@ -259,8 +259,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fit what the attributes need, and set them."""
-        if isinstance(X, Batches):
-            return self._fit_batches(X, y, sample_weight)
+        batches = out_of_memory(X)
+        if batches is not None:
+            return self._fit_batches(batches, y, sample_weight)
         X = self._read(X, reset=True)
         labels = self._checked_labels(y)
         check_consistent_length(X, labels)

@@ -35,7 +35,7 @@ from sklearn_boltz.numerics._threads import (
     in_parallel,
     row_blocks,
 )
-from sklearn_boltz.tables._batches import Batches
+from sklearn_boltz.tables._batches import out_of_memory
 from sklearn_boltz.tables._bins import quantile_places
 from sklearn_boltz.tables._cells import (
     missing_cells,
@@ -195,9 +195,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Batches of shape (n_samples, n_features)
+        X : array-like, data frame, or batches, of shape (n_samples, n_features)
             The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches`, `estimator` is fitted, or
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, `estimator` is fitted, or
             :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and fills cells by its `impute`.
         y : Ignored
             Present for API consistency.
@@ -226,8 +226,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        if isinstance(X, Batches):
-            return self._fit_batches(X, sample_weight)
+        batches = out_of_memory(X)
+        if batches is not None:
+            return self._fit_batches(batches, sample_weight)
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared(), missing_cells(X)
         knows_all = isinstance(self.estimator, FrozenEstimator)
@@ -265,7 +266,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._encoder = self._linear = None
-        has_gaps = np.any([missing_cells(batch).any(axis=0) for batch in batches], axis=0)
+        has_gaps = batches.map_reduce(_have_gaps, np.logical_or)
         self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
         self._tell(type(density).__name__, {"seconds": seconds})
         return self

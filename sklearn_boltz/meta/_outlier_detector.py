@@ -36,7 +36,7 @@ from sklearn_boltz.numerics._threads import (
     in_parallel,
 )
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._batches import Batches
+from sklearn_boltz.tables._batches import Batches, out_of_memory
 from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
@@ -203,9 +203,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame or Batches of shape (n_samples, n_features)
+        X : array-like, data frame, or batches, of shape (n_samples, n_features)
             The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches`, `estimator` is fitted, or
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, `estimator` is fitted, or
             :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and again without each third of the rows.
         y : Ignored
             Present for API consistency.
@@ -229,8 +229,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        if isinstance(X, Batches):
-            return self._fit_batches(X, sample_weight)
+        batches = out_of_memory(X)
+        if batches is not None:
+            return self._fit_batches(batches, sample_weight)
         X = self._read(X, reset=True)
         whole, (kept, X, weights) = X, self._counted(X, sample_weight)
         generator = check_random_state(self.random_state)

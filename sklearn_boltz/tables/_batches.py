@@ -220,6 +220,11 @@ def as_batches(X, sample_weight=None):
     return X if is_batches else Batches(X)
 
 
+def out_of_memory(X):
+    """`X` as `Batches` if it is no table; None for arrays, which may be memory maps."""
+    return None if isinstance(X, np.ndarray) else as_batches(X)
+
+
 def with_labels(batches, y=None):
     """Batches and the labels of all their rows.
 

@@ -14,7 +14,7 @@ from sklearn_boltz.networks.model._gauge import block_means, reduce_blocks, stat
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 from sklearn_boltz.numerics._threads import slices_of_rows
 
-# Fields of the values of rows that are computed at a time, where they are not kept.
+# Fields of the values of rows that are computed at a time, where only sums of them are needed.
 FIELDS = 2**18
 # Columns with a dependence of at least so many nats, to the second order in their couplings and
 # with uniform values, are drawn together: single ones would hardly move. Joint values of such a
