@@ -420,8 +420,8 @@ class EdgeChains:
 
     def log_prior(self, interaction):
         """Of edges and interactions, compared with no edge."""
-        log_p = self.log_odds - np.log(np.pi * self.scale)  # Cauchy's law
-        log_p = log_p - np.log1p((interaction / self.scale) ** 2)
+        # Cauchy's law.
+        log_p = self.log_odds - np.log(np.pi * (self.scale + interaction**2 / self.scale))
         return np.where(interaction != 0, log_p, 0)
 
     def log_proposal(self, interaction, j, k):
