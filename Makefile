@@ -43,11 +43,16 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	$(ARRAY_API)
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# except folds of random tables, which take long.
+# except what takes long there.
+LONG = test_same_table.py test_remedies.py::test_the_line_converts_the_column \
+	test_saving.py::test_a_model_comes_back_with_the_types_that_the_guide_lists \
+	test_state.py::test_threads_give_the_bits_of_a_sequence \
+	test_unseen.py::test_each_fold_of_a_cross_validation_is_finite \
+	test_values.py::test_cells_come_back_as_they_were \
+	test_verbs.py::test_what_cannot_be_enumerated_is_within_its_standard_error
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
-		--deselect tests/contract/test_unseen.py::test_each_fold_of_a_cross_validation_is_finite \
-		tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
+		$(LONG:%=--deselect=tests/contract/%) tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
 
 # What takes long, besides `make test`: before a release.
 test-slow: $(VENV)/.installed-test $(VENV)/.built

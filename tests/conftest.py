@@ -1,5 +1,6 @@
 """Settings of the tests."""
 
+import gc
 import os
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ settings.load_profile("sklearn_boltz")
 
 def cases(n):
     """How many cases a property is tried on; of many, `make test` tries a part."""
-    return n * int(TIMES) if TIMES else min(n, 4 + n // 3)
+    return n * int(TIMES) if TIMES else min(n, 3 + n // 5)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,6 +38,12 @@ def rounding():
     order = os.environ.get("SKLEARN_BOLTZ_ROUNDING")
     with another_processor(int(order)) if order else nullcontext():
         yield
+
+
+def pytest_collection_finish():
+    """What is there by now stays: garbage is looked for among the objects of tests alone."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup():

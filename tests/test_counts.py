@@ -1,5 +1,6 @@
 """The values of columns from one pass over batches, in any order of these."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -104,15 +105,24 @@ def same_columns(model, expected):
         assert_array_equal(found, values)
 
 
+DECLARED = [
+    "auto", "nominal", {"kids": "count", "city": ["Bern", "Oslo", "Rome"]}, {"kids": "ordinal"}
+]  # fmt: skip
+
+
+@cache
+def of_table(place, n):
+    """A model of the whole table, or of what is declared of some of its columns, and the table."""
+    X = people()[["city", "kids", "member"]] if place else people()
+    return clone(MODELS[n]).set_params(columns=DECLARED[place]).fit(X), X
+
+
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
-    X, declared = people(), ["nominal", {"kids": "count", "city": ["Bern", "Oslo", "Rome"]}]
-    few = X[["city", "kids", "member"]]
-    tables = [(X, "auto"), *((few, columns) for columns in [*declared, {"kids": "ordinal"}])]
     k = list(SOURCES.values()).index(make)  # what is declared is the same for all sources
-    for (X, columns), model in product([tables[0], tables[k % 4]], MODELS):
-        model = clone(model).set_params(columns=columns)
-        expected, model = clone(model).fit(X), model.fit(make(X, tmp_path))
+    for place, n in product([0, k % 4], range(2)):
+        expected, X = of_table(place, n)
+        model = clone(expected).fit(make(X, tmp_path))
         same_columns(model, expected)
         assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
         found, sample = (m.sample(5, random_state=0) for m in (model, expected))

@@ -76,7 +76,7 @@ def test_probabilities_are_those_of_all_graphs(power=0.5):
     expected = by_quadrature(X, 0.3, 1.5, power)
     result = statistics.edge_inclusion(
         *(with_levels(X, (2, 3, 2)), X), edge_prior=0.3, interaction_scale=1.5,
-        likelihood_power=power, n_sweeps=400, n_chains=16, random_state=0,
+        likelihood_power=power, n_sweeps=250, n_chains=16, random_state=0,
     )  # fmt: skip
     pairs = np.triu_indices(3, 1)
     for values, means in zip((result.samples != 0, result.samples), expected, strict=True):

@@ -116,7 +116,7 @@ def test_intervals_cover_the_truth(truth, n_sets, atol):
     results = []
     for seed in range(n_sets):
         X = table(truth, 800, 0.3, 1000 + seed)
-        results.append(statistics.inference(FVBMPseudoLikelihood().fit(X), X))
+        results.append(statistics.inference(FVBMPseudoLikelihood(alpha=0.0).fit(X), X))
     covered = [(r.ci_low < parameters) & (parameters < r.ci_high) for r in results]
     assert_share(np.mean(covered), n_sets, 0.95)
     # The spread of 60 is known to 9 %, that of 40 to 11 %: six of these.

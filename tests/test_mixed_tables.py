@@ -24,8 +24,10 @@ from sklearn_boltz.inspection import CouplingDisplay
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 seeds = st.integers(0, 2**32 - 1)
 
-# Of simulations.
-TABLES = 10, pytest.param(40, marks=pytest.mark.slow)
+simulated = pytest.mark.parametrize(
+    ("n_tables", "gaps"),
+    [(8, 0.0), (4, 0.1), *(pytest.param(40, p, marks=pytest.mark.slow) for p in (0.0, 0.1))],
+)
 
 
 def inference(X, **options):
@@ -268,8 +270,7 @@ def test_selected_edges_of_a_table_with_numbers():
 # Sizes and powers.
 
 
-@pytest.mark.parametrize("gaps", [0.0, 0.1])
-@pytest.mark.parametrize("n_tables", TABLES)
+@simulated
 def test_what_depends_on_a_third_column_alone_is_not_found(gaps, n_tables):
     """10 pairs of each table, 5 % each; of all couplings likewise. A false alarm: 1e-6."""
     rng, small = np.random.default_rng(0), []
@@ -283,8 +284,7 @@ def test_what_depends_on_a_third_column_alone_is_not_found(gaps, n_tables):
         assert_share(share, 10 * n_tables, 0.05)
 
 
-@pytest.mark.parametrize("gaps", [0.0, 0.1])
-@pytest.mark.parametrize("n_tables", TABLES)
+@simulated
 def test_independent_columns_are_not_found(gaps, n_tables):
     """Also where values have four of 200 rows, beside which Wald's test rejects a half."""
     rng, small = np.random.default_rng(0), []

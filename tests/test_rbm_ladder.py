@@ -58,9 +58,6 @@ def exact_states(model, n_rows, seed):
     return model.visible.sample(model.visible_field(H[chosen]), Stream(seed + 1))
 
 
-# Rungs.
-
-
 def parameters(model):
     return [np.asarray(model.weights), *model.visible.parameters().values(),
             *model.hidden.parameters().values()]  # fmt: skip

@@ -40,11 +40,9 @@ UNTRACKED = SHORT | dict(track_likelihood=False)
 # Estimators whose hidden layer has n units, or of the pairs of columns.
 MODELS = {
     "SDCPRBM": lambda n: SDCPRBM(n, **SHORT),
-    "tempered": lambda n: SDCPRBM(n, tempered=0.5, centered=False, **SHORT),
     "hidden categories": lambda n: SDCPRBM(n // 2, hidden=("categorical", 3), **UNTRACKED),
     "Gaussian hidden": lambda n: SDCPRBM(n, hidden="gaussian", learning_rate=0.01, **UNTRACKED),
     "TAP": lambda n: TAPRBM(n, **SHORT),
-    "naive": lambda n: TAPRBM(n, inference="naive", **UNTRACKED),
     "grown": lambda n: InfiniteRBM(
         max_components=n, n_model_samples=32, n_corrective=5, early_stopping=False, random_state=0
     ),
@@ -98,7 +96,7 @@ CALLS = [
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=cases(1))  # the first values are those of the first case
 @given(
-    n_hidden=st.sampled_from([9, 6, 7, 8, 10, 11, 12, 13, 14]),
+    n_hidden=st.sampled_from([7, 6, 8, 9, 10, 11, 12, 13, 14]),
     n_levels=st.sampled_from([3, 2]),
     scale=st.sampled_from([1.0, 0.1, 0.5, 2.0]),
     seed=st.integers(0, 10**6),
@@ -107,12 +105,12 @@ CALLS = [
 def test_scores_are_those_of_enumeration(name, n_hidden, n_levels, scale, seed, order):
     """By chance, five standard errors are exceeded once in a million times."""
     n_levels = 2 if name in OF_BITS else n_levels
-    X, model = table(6, n_levels, seed), MODELS[name](n_hidden)
+    X, model = table(5, n_levels, seed), MODELS[name](n_hidden)
     if n_levels > 2:
         model.set_params(columns="nominal", unseen="error")
     model.fit(X, *[X[:, 0]] * (name == "classifier"))
     model = disturbed(model, scale * SCALES.get(name, 1), np.random.default_rng(seed))
-    every = np.array(list(itertools.product(range(n_levels), repeat=6)))
+    every = np.array(list(itertools.product(range(n_levels), repeat=5)))
     expected = -model.free_energy(every)
     expected -= logsumexp(expected)
     before, found = deepcopy(model).score_samples(every), model.log_partition(random_state=0)

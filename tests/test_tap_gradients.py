@@ -72,7 +72,7 @@ def assert_derivatives_of(function, slopes):
 
 
 def test_gradients_are_those_of_the_tap_log_likelihood(layered, workers):
-    V = rows_of(layered.layers[0], 6)
+    V = rows_of(layered.layers[0], 3)
     starts = layered.padded(rows_of(layered.layers[0], 2, seed=1))
     for order in (1, 2):
         assert_derivatives(layered, V, order, workers, starts)

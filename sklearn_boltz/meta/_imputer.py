@@ -567,5 +567,9 @@ def _label_of_flags(label, taken):
             return found
 
 
+def _have_gaps(k, batch):
+    return missing_cells(batch).any(axis=0)
+
+
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)

@@ -208,7 +208,7 @@ class CentralityStability:
     >>> X[:, 1:3] = X[:, :1]
     >>> X[::5, 1] *= -1
     >>> X[::3, 2] *= -1
-    >>> centrality_stability(SparseFVBM(), X, shares=[0.1, 0.5], n_samples=10, random_state=0)
+    >>> centrality_stability(SparseFVBM(), X, shares=[0.1, 0.5], n_samples=5, random_state=0)
     CentralityStability of strength: coefficient 0.5, for a correlation of 0.7 in 95% of the samples
     """
 
@@ -360,7 +360,7 @@ def centrality_stability(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.choice([-1, 1], size=(300, 6))
     >>> star = np.where(rng.random(X.shape) < 0.5, X[:, :1], X)
-    >>> options = {"shares": [0.25, 0.5, 0.75], "n_samples": 20, "random_state": 0}
+    >>> options = {"shares": [0.25, 0.5, 0.75], "n_samples": 10, "random_state": 0}
     >>> centrality_stability(FVBMPseudoLikelihood(), star, **options).coefficient
     0.75
     >>> centrality_stability(FVBMPseudoLikelihood(), X, **options).coefficient

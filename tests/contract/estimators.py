@@ -61,7 +61,7 @@ DENSITIES = [
     TAPRBM(n_components=4, **SHORT),
     TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=1, **SHORT),
     InfiniteRBM(
-        max_components=2, n_model_samples=32, n_corrective=10, early_stopping=False, random_state=0
+        max_components=2, n_model_samples=32, n_corrective=4, early_stopping=False, random_state=0
     ),
     SparseFVBM(alpha=0.1),
     MaximumEntropy(random_state=0),
@@ -72,7 +72,7 @@ MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
 OF_ANY_TABLE = [e for e in MODELS if not isinstance(e, MaximumEntropy)]
 META = [
     BoltzmannClassifier(joint=False, calibration=True, random_state=0),
-    BoltzmannOutlierDetector(random_state=0),
+    BoltzmannOutlierDetector(FVBMPseudoLikelihood(alpha=0.1), random_state=0),
     BoltzmannImputer(random_state=0),
 ]
 ALL = [*MODELS, *META]

@@ -93,16 +93,8 @@ TABLES = {
 }  # fmt: skip
 
 AC = {"alphabet": "AC"}
-MUTANTS = [
-    ("A1C", {}),
-    ("C1A", AC),
-    ("A1G", AC),
-    ("A9C", AC),
-    ("A1C;C2A", AC),
-    ("AC", AC),
-    ([0, 1], AC),
-    ("A1C", AC | {"positions": [1, 2]}),
-]
+MUTANTS = [(which, AC) for which in ("C1A", "A1G", "A9C", "A1C;C2A", "AC", [0, 1])]
+MUTANTS = [("A1C", {}), *MUTANTS, ("A1C", AC | {"positions": [1, 2]})]
 
 
 def effect_of(mutants, options):

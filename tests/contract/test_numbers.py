@@ -32,7 +32,7 @@ OF_NUMBERS = [e for e in DENSITIES if not isinstance(e, MaximumEntropy)]
 WITH_SCORES = [*OF_ANY_TABLE, Location()]
 
 
-def wages(n=150, seed=0):
+def wages(n=100, seed=0):
     """Ages and whole hours, wages that rise with them, shares, and words."""
     rng = np.random.default_rng(seed)
     age, city = rng.integers(18, 70, n), rng.choice(["Bern", "Oslo", "Rome"], n)

@@ -44,7 +44,7 @@ def in_library(library, what):
 
 def fit(X, estimator=None, **parameters):
     """What `fit` says."""
-    model = (estimator or FVBMPseudoLikelihood()).set_params(**parameters)
+    model = (estimator or FVBMPseudoLikelihood(max_iter=3)).set_params(**parameters)
 
     def call():
         with warnings.catch_warnings():
@@ -222,7 +222,7 @@ def with_codes(codes, n=120):
 
 
 @pytest.mark.parametrize(("codes", "kind"), [
-    (codes, KINDS[(k + n) % 6]) for k, codes in enumerate(CODES) for n in (0, 2)
+    (codes, KINDS[k % 6]) for k, codes in enumerate(CODES)
 ], ids=str)  # fmt: skip
 def test_codes_are_suspected_in_every_kind_of_column(codes, kind):
     if kind == "count" and codes[0] < 0:

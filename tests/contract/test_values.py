@@ -235,7 +235,7 @@ def assert_all_kept(X, kinds):
     imputer = BoltzmannImputer(random_state=0).fit(X)
     assert_kept(X, imputer.transform(X), kinds, fills_are_values=False)
     for rows in (X, Batches([X[:10], X[10:]])):
-        model = FVBMPseudoLikelihood(max_iter=30, missing="observed").fit(rows)
+        model = FVBMPseudoLikelihood(max_iter=5, missing="observed").fit(rows)
         for how in ("mode", "sample"):
             assert_kept(X, model.impute(X, how=how, random_state=0), kinds)
         drawn = model.sample(50, random_state=0)
@@ -316,7 +316,7 @@ def test_cells_of_arrays_and_lists_come_back(data, kind, as_list):
     X[3:, 0] = objects([values[k % len(values)] for k in range(3, N_ROWS)])
     table = X.tolist() if as_list else X
     known = [cell for cell in X[:, 0] if cell is not None]
-    for model in (FSLLDensity(), FVBMPseudoLikelihood(max_iter=30), SDCPRBM(2, max_iter=2)):
+    for model in (FSLLDensity(), FVBMPseudoLikelihood(max_iter=5), SDCPRBM(2, max_iter=2)):
         filled = model.fit(table).impute(table, how="mode")
         assert filled[3:].tolist() == X[3:].tolist() and set(filled[:, 0]) <= set(known)
         assert {type(cell) for cell in filled[:, 0]} == set(map(type, known))
@@ -346,7 +346,7 @@ def test_numbers_that_are_no_floats_stay_what_they_are(kind, columns):
     cells = [low + k % 30 * step for k in range(90)]
     X = pd.DataFrame({"x": pd.Series(objects(cells), dtype=object), "y": np.arange(90) % 2})
     X.loc[::9, "x"] = None
-    model = FVBMPseudoLikelihood(columns={"x": columns}, max_iter=30).fit(X)
+    model = FVBMPseudoLikelihood(columns={"x": columns}, max_iter=5).fit(X)
     known = X["x"].notna()
     for how in ("mean", "mode", "sample"):
         filled = model.impute(X, how=how, random_state=0)["x"]
@@ -384,23 +384,9 @@ def test_values_are_found_in_other_types(values, cells, places):
 
 
 @settings(max_examples=cases(40))
-@given(
-    data=st.data(),
-    kind=st.sampled_from(
-        [
-            "int",
-            "decimal",
-            "fraction",
-            "bool",
-            "float",
-            "date",
-            "time",
-            "uuid",
-            "interval",
-            "period",
-        ]
-    ),
-)
+@given(data=st.data(), kind=st.sampled_from([
+    "int", "decimal", "fraction", "bool", "float", "date", "time", "uuid", "interval", "period",
+]))  # fmt: skip
 def test_values_are_found_by_their_texts(data, kind):
     values = data.draw(st.lists(VALUES[kind], unique_by=form_of))
     texts = list(map(str, values))

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.stats import chi2
+from scipy.special import chdtrc, chdtri
 
 from sklearn_boltz.networks.sparse._penalty import group_norms
 
@@ -103,7 +103,7 @@ def fdr_price(n_pairs, n_possible, level):
     The k-th of P pairs is significant below q k / P (on its use as a penalty: Abramovich et al.
     2006). A few pairs may all be there by chance, and count for less: one for a fifth.
     """
-    return chi2.isf(level * n_pairs / n_possible * n_pairs / (n_pairs + FEW), 1)
+    return chdtri(1, level * n_pairs / n_possible * n_pairs / (n_pairs + FEW))
 
 
 def information_criterion(solver, state, single, refitted):
@@ -217,9 +217,10 @@ def price(n_couplings, single):
     A block without effect exceeds it as often as a single coupling does: the quantiles of χ² are
     of the same level.
     """
-    level = chi2.sf(single, 1)
+    level = chdtrc(1, single)  # `scipy.stats.chi2` takes ten times as long
+    df = np.where(n_couplings > 0, n_couplings, np.nan)
     # Where the level is 0, so far out that only the order of the numbers matters.
-    found = np.where(level > 0, chi2.isf(level, n_couplings), n_couplings * single)
+    found = np.where(level > 0, chdtri(df, level), n_couplings * single)
     return np.where(n_couplings == 1, single, found)
 
 
