@@ -12,14 +12,13 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
-    FALL,
-    Stages,
     end_stage,
     higher,
     measured,
     remember_best,
     return_to,
 )
+from sklearn_boltz.restricted.training._schedule import FALL, Stages
 
 # Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
