@@ -12,6 +12,7 @@ from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
+from sklearn_boltz.meta import _few_numbers
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans

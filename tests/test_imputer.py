@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
-from private import Encoder, LinearMeans, Need
+from private import Encoder, LinearMeans, Need, _few_numbers
 from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -345,3 +345,13 @@ def test_a_table_is_encoded_once(monkeypatch):
     assert sum(made) == 5
     density.score_samples(X)
     assert sum(made) == 6
+
+
+def test_of_few_numbers_each_counts_a_cell_of_its_bin_more():
+    counts = np.random.default_rng(0).integers(5, size=(4, 6)).astype(float)
+    bins = np.array([0, 0, 1, 1, 1, 2])
+    of_bin = np.transpose([counts[:, bins == b].sum(axis=1) for b in bins])
+    p = (of_bin + 1 / 4) / (of_bin.sum(axis=0) + 1)
+    q = (counts + p) / (counts.sum(axis=0) + 1)
+    assert_allclose([p.sum(axis=0), q.sum(axis=0)], 1)
+    assert_allclose(_few_numbers._log_ratios(counts, bins), np.log(q / p))
