@@ -60,7 +60,7 @@ ROOMS = {
     "restricted/": "test_rbm_*.py test_tap_estimators.py test_layered.py test_infinite_rbm.py",
     "restricted/*/": "test_rbm_*.py test_tap*.py test_layered.py test_infinite_rbm.py "
     "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py "
-    "test_distributed.py test_array_api.py",
+    "test_distributed.py test_array_api.py test_physics.py",
     "networks/*/": "test_fvbm*.py test_location.py test_joint_network.py test_physics.py "
     "test_mixed_models.py test_scores.py contract/test_enumeration.py",
     "partition/": "test_ladder.py test_rbm_ladder.py test_rbm_model.py test_fvbm_ladder.py "
