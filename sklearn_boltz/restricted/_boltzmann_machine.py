@@ -1092,7 +1092,7 @@ class BaseBoltzmannMachine(Density):
         return filled
 
     def _impute_array(self, V, how, n_steps, rng):
-        """The same where the rows lie, by Markov chains."""
+        """Fill the missing cells where the rows lie, by Markov chains."""
         rows, stream = self._layered().padded(V, np.nan), Stream.from_generator(rng)
         xp, free_energy = namespace_of(V), self._marginal().free_energy
         filled = _array_chains.filled_by_chains(

@@ -42,7 +42,7 @@ class CodedRows:
         return np.isnan(self.codes)
 
     def astype(self, dtype, copy=False):
-        """The same rows as numbers of another type."""
+        """Convert the rows to numbers of another type."""
         return CodedRows(self.layout, self.codes, dtype)
 
     def toarray(self):
@@ -55,7 +55,7 @@ class CodedRows:
             yield some, self[some].toarray()
 
     def standardised(self):
-        """The same rows as codes and numbers of the model, which need no scale."""
+        """Rows as codes and numbers of the model, which need no scale."""
         layout = copy(self.layout)
         layout.center = layout.scale = None
         codes = self.layout.standardised(self.codes).astype(self.dtype, copy=False)
