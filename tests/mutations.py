@@ -133,7 +133,7 @@ def mutation_at(path, site):
 
 
 def tests_of(lines, room, budget):
-    """Files of tests that run one of these lines, the fastest first, for so many seconds."""
+    """Files of tests that run one of these lines, the fastest first, for `budget` seconds."""
     paths = {path for words in ROOMS[room].split() for path in (ROOT / "tests").glob(words)}
     seconds = {path: covered(path)[0] for path in paths if covered(path)[1] & lines}
     fastest = sorted(seconds, key=seconds.get)
