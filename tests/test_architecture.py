@@ -134,7 +134,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 28_739, "classes": 266, "functions": 3483, "lines of tests": 30_361,
+    "lines of code": 28_733, "classes": 266, "functions": 3483, "lines of tests": 30_361,
     "lines of benchmarks": 7864,
 }  # fmt: skip
 

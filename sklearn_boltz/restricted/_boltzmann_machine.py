@@ -1010,8 +1010,7 @@ class BaseBoltzmannMachine(Density):
             row = self._given_values(given) if given else np.full(free.sum(), np.nan)
             values = np.tile(row, (n_samples, 1))
             values = values if labels is None else np.hstack([values, labels])
-        states = self._drawn(n_samples, rng, values, **options)
-        return self._as_table(states, rng, given)
+        return self._as_table(self._drawn(n_samples, rng, values, **options), rng, given)
 
     def _drawn(self, n_samples, rng, values, *, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""

@@ -63,8 +63,7 @@ class CodedRows:
 
     def followed_by(self, other):
         """These rows and other ones."""
-        codes = np.concatenate([self.codes, other.codes])
-        return CodedRows(self.layout, codes, self.dtype)
+        return CodedRows(self.layout, np.concatenate([self.codes, other.codes]), self.dtype)
 
     def columns(self, first, end):
         """The rows of some neighbouring columns."""

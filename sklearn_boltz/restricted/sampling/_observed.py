@@ -166,8 +166,7 @@ class Gaps(NamedTuple):
 
     def columns(self):
         """The numbers of a row that are missing, where all rows lack the same units."""
-        mask = spread_over_columns(self.model.visible, self.missing[0])
-        return np.flatnonzero(mask)
+        return np.flatnonzero(spread_over_columns(self.model.visible, self.missing[0]))
 
     def alone(self):
         """The RBM of the missing units and the hidden ones, where all rows lack the same units."""

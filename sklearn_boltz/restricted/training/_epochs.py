@@ -106,8 +106,7 @@ class Training:
         """Learn from a mini-batch, and go after its ln Z."""
         tracker = self.tracker
         if tracker is not None and tracker.keep:
-            rung = tracker.top(self.learner.model().sides())
-            self.learner.take_states(rung.states)
+            self.learner.take_states(tracker.top(self.learner.model().sides()).states)
         if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
             V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
         V = V.V if isinstance(V, Incomplete) else V
