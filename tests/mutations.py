@@ -1,107 +1,72 @@
 """Do the tests notice a wrong formula? One change at a time in the source, and the tests near it.
 
-    python tests/mutations.py --random 100 --seed 46
-    python tests/mutations.py --random 300 tap units    # of these, those in files with these words
+    SCIPY_ARRAY_API=1 python tests/mutations.py --random 100 --seed 46
+    python tests/mutations.py --random 100 tap units    # in files with one of these words
     python tests/mutations.py --random 100 --list
-    python tests/mutations.py --random 100 --closest meta restricted  # by one file of tests each
+    python tests/mutations.py --random 100 --budget 600 meta  # ten minutes of tests for each
 
 Each mutation is a small error of the kind that a hand makes: another operator, or another number
 beside one, in the folders of `ROOMS`. One whose tests pass survives: something is not tested.
-Tests near the file come first (changed.py), then those of the room; with ``--closest`` there are
-only those of one file (`CLOSEST`), which ought to see it by themselves. Not each is an error: some
-change rounding only, some what ends a search. Those that survive have to be looked at. The source
-is put back after each, also after Ctrl-C.
+The tests are those of the files that run the changed line, the fastest first, for `--budget`
+seconds: what sees an error by chance in the slowest test does not count. Which lines a file runs
+is recorded by coverage.py (to be installed) in build/, again where a file of tests has changed.
+Not each is an error: some change rounding only, some what ends a search. Those that survive have
+to be looked at. The source is put back after each, also after Ctrl-C.
 """
 
 import argparse
+import ast
 import functools
+import hashlib
 import io
+import json
 import os
 import random
 import re
-import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tokenize
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from changed import tests_near
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sklearn_boltz"
+RECORDS = ROOT / "build" / "covered"
+PATHS = os.pathsep.join([str(ROOT), *sys.path])
 HANGS = 1800  # seconds after which tests will not end
 
 
 class Mutation(NamedTuple):
-    """A change of a file of the package, and what is to notice it."""
+    """A change of a line of the package."""
 
     file: str
+    line: int
     old: str  # occurs once in the file
     new: str
-    tests: tuple  # arguments of pytest, each a call of its own
 
     def __str__(self):
-        return f"{self.file}: {self.old!r} -> {self.new!r}"
+        return f"{self.file}:{self.line}: {self.old!r} -> {self.new!r}"
 
 
-# The mathematics, and the tests of each room.
+# The mathematics, and the tests that each room may need.
 ROOMS = {
     "meta/": "test_meta_*.py test_imputer.py",
     "restricted/": "test_rbm_*.py test_tap_estimators.py test_layered.py test_infinite_rbm.py",
     "restricted/*/": "test_rbm_*.py test_tap*.py test_layered.py test_infinite_rbm.py "
-    "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py",
+    "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py "
+    "test_distributed.py test_array_api.py test_physics.py",
     "networks/*/": "test_fvbm*.py test_location.py test_joint_network.py test_physics.py "
     "test_mixed_models.py test_scores.py contract/test_enumeration.py",
     "partition/": "test_ladder.py test_rbm_ladder.py test_rbm_model.py test_fvbm_ladder.py "
     "contract/test_estimates.py",
     "loglinear/": "test_fsll*.py test_hadamard.py test_dual_update.py contract/test_enumeration.py",
     "units/": "test_units.py test_rbm_*.py test_tap*.py test_mixed_models.py",
-}
-# The file of tests closest to a module: that of the first pattern that its path has.
-CLOSEST = {
-    "_array": "test_array_api.py",
-    "_cluster": "test_distributed.py",
-    "networks/model/_enumeration": "contract/test_enumeration.py",
-    "networks/.*([.]h|pyx)": "test_fvbm_kernels.py",
-    "networks/sparse": "test_fvbm_sparse.py",
-    "networks/categorical/_cells": "test_fvbm_ordered.py",
-    "networks/categorical": "test_fvbm_categorical.py",
-    "networks/features": "test_fvbm_features.py",
-    "networks/location": "test_location.py",
-    "networks/sampling": "test_fvbm_ladder.py",
-    "networks/training/_(likelihood|sampled)": "test_fvbm_likelihood.py",
-    "networks/training/_strength": "test_fvbm_penalty.py",
-    "networks/training/_em|networks/.*_incomplete": "test_fvbm_missing.py",
-    "networks/training": "test_fvbm_solvers.py",
-    "networks/": "test_fvbm_models.py",
-    "loglinear/_incomplete": "test_fsll_missing.py",
-    "loglinear/_(basis|dual_update|hadamard|distribution)": r"test_\1.py",
-    "loglinear/": "test_fsll.py",
-    "units/": "test_units.py",
-    "partition/": "test_ladder.py",
-    "meta/_(few_numbers|imputer|linear|default)": "test_imputer.py",
-    "meta/_(completed|outlier|surprise)": "test_meta_outlier_detector.py",
-    "meta/": "test_meta_classifier.py",
-    "kernel|_products": "test_rbm_kernels.py",
-    "class|label|discriminative": "test_rbm_classifier.py",
-    "infinite|frank_wolfe|growth": "test_infinite_rbm.py",
-    "training/_tap": "test_tap_gradients.py",
-    "restricted/_.*tap": "test_tap_estimators.py",
-    "_layered|_clamped": "test_layered.py",
-    "observed|gaps|fractional": "test_rbm_missing.py",
-    "mean_field/": "test_tap.py",
-    "climb|rungs|tracker": "test_rbm_ladder.py",
-    "_columns": "test_rbm_tables.py",
-    "_initial|_sdcp_rbm": "test_rbm_initial.py",
-    "_rows": "test_rbm_weights.py",
-    "_sdcp|_optimizers": "test_rbm_sdcp.py",
-    "auto|epochs|mini_batches|monitor|progress|/_rbm.py": "test_rbm_progress.py",
-    "conditional": "test_rbm_predict.py",
-    "_modes": "test_mixed_models.py",
-    "restricted/": "test_rbm_model.py",
 }
 # What replaces an operator, with spaces around it, and a number beside one.
 OPERATORS = {
@@ -142,48 +107,68 @@ def sites(path):
                 yield start, stop, changes[text[start:stop]]
 
 
-def draw(n, seed):
-    """Random mutations of the mathematics: n of them."""
+def draw(n, seed, words):
+    """Random mutations of the mathematics in files with one of the words: (file, room, site)."""
     found = [
-        (path, tests, site)
-        for room, tests in ROOMS.items()
+        (path, room, site)
+        for room in ROOMS
         for path in sorted(PACKAGE.glob(f"{room}*.*"))
         if path.suffix in (".py", ".pyx", ".h")
+        and (not words or any(word in str(path.relative_to(PACKAGE)) for word in words))
         for site in sites(path)
     ]
-    return [mutation_at(*one) for one in random.Random(seed).sample(found, n)]
+    return random.Random(seed).sample(found, min(n, len(found)))
 
 
-def mutation_at(path, tests, site):
+def mutation_at(path, site):
     """A change of a file, with enough of the text around it for this to occur once."""
     text = path.read_text(encoding="utf-8")
     start, stop, new = site
     first, last = start, stop
     while text.count(text[first:last]) > 1:
         first, last = max(first - 8, 0), last + 8
-    names = near(path)
     changed = text[first:start] + new + text[stop:last]
-    calls = (names, tests) if names else (tests,)
-    return Mutation(str(path.relative_to(PACKAGE)), text[first:last], changed, calls)
+    line = text.count("\n", 0, start) + 1
+    return Mutation(str(path.relative_to(PACKAGE)), line, text[first:last], changed)
 
 
-def closest(mutation):
-    """The same, for the tests of one file."""
-    found = ((re.search(pattern, mutation.file), name) for pattern, name in CLOSEST.items())
-    names = [match.expand(name) for match, name in found if match]
-    return mutation._replace(tests=tuple(names[:1]) or mutation.tests)
+def tests_of(lines, room, budget):
+    """Files of tests that run one of these lines, the fastest first, for `budget` seconds."""
+    paths = {path for words in ROOMS[room].split() for path in (ROOT / "tests").glob(words)}
+    seconds = {path: covered(path)[0] for path in paths if covered(path)[1] & lines}
+    fastest = sorted(seconds, key=seconds.get)
+    spent = accumulate(map(seconds.get, fastest[1:]), initial=0)
+    return [path for path, before in zip(fastest, spent, strict=False) if before <= budget]
 
 
 @functools.cache
-def near(path):
-    """The files of tests near a file, as arguments of pytest."""
-    found = tests_near({module.relative_to(ROOT) for module in modules_of(path)})
-    return " ".join(sorted(str(name.relative_to("tests")) for name in found))
+def running(path, number):
+    """Lines, as (file, number), that are run where this one is: those of its statement.
+
+    Of a kernel those that call one of its functions, of a header those of kernels that include it.
+    """
+    if path.suffix == ".py":
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        statements = (node for node in nodes if isinstance(node, ast.stmt))
+        spans = (range(node.lineno, node.end_lineno + 1) for node in statements)
+        return {(path, line) for line in min((s for s in spans if number in s), key=len)}
+    names = {
+        name
+        for kernel in kernels_of(path)
+        for name in re.findall(r"^def (\w+)", kernel.read_text(encoding="utf-8"), re.M)
+    }
+    call = re.compile(rf"\b({'|'.join(names)})\(")
+    return {
+        (other, line)
+        for other in PACKAGE.rglob("*.py")
+        for line, text in enumerate(other.read_text(encoding="utf-8").splitlines(), 1)
+        if call.search(text)
+    }
 
 
-def modules_of(path):
-    """A module itself; of a header the modules that include it, or another one that does."""
-    if path.suffix not in (".h", ".pxd"):
+def kernels_of(path):
+    """A kernel itself; of a header the kernels that include it, or another one that does."""
+    if path.suffix == ".pyx":
         return {path}
     imported = ".".join(path.relative_to(ROOT).with_suffix("").parts) + " cimport"
     including = [
@@ -192,7 +177,30 @@ def modules_of(path):
         if other.suffix in (".h", ".pxd", ".pyx")
         and re.search(f'["/]{path.name}"|{imported}', other.read_text(encoding="utf-8"))
     ]
-    return set().union(*map(modules_of, including))
+    return set().union(*map(kernels_of, including))
+
+
+@functools.cache
+def covered(tests):
+    """Seconds of a file of tests, and the lines of the package that it runs: (file, number)."""
+    digest = hashlib.md5(tests.read_bytes()).hexdigest()
+    record = RECORDS / f"{tests.stem}-{digest}.json"
+    if not record.exists():
+        print("recording", tests.name, flush=True)
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile() as data:
+            before = os.times().children_user
+            options = f"--data-file={data.name}", f"--source={PACKAGE}"
+            ended = pytest([tests], "-m", "coverage", "run", *options)
+            if ended.returncode not in (0, 5):
+                raise RuntimeError(ended.stdout.decode())
+            seconds = os.times().children_user - before
+            found = CoverageData(data.name)
+            found.read()
+            lines = {path: sorted(found.lines(path)) for path in found.measured_files()}
+        record.write_text(json.dumps([seconds, lines]))
+    seconds, lines = json.loads(record.read_text())
+    return seconds, {(Path(path), number) for path in lines for number in lines[path]}
 
 
 def main():
@@ -204,30 +212,30 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the mutations, and end")
     parser.add_argument("--random", type=int, metavar="N", default=100, help="how many")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--closest", action="store_true", help="run one file of tests for each")
+    parser.add_argument("--budget", type=float, default=60, help="seconds of tests for each")
     options = parser.parse_args()
-    drawn = draw(options.random, options.seed)
-    chosen = [m for m in drawn if not options.words or any(w in m.file for w in options.words)]
-    if options.closest:
-        chosen = list(map(closest, chosen))
+    drawn = draw(options.random, options.seed, options.words)
     if options.list:
-        print(*chosen, sep="\n")
+        print(*(mutation_at(path, site) for path, _, site in drawn), sep="\n")
         return 0
     # Where a process is told to end, the source is put back as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     survivors = []
-    for number, mutation in enumerate(chosen, 1):
+    for number, (path, room, site) in enumerate(drawn, 1):
+        mutation = mutation_at(path, site)
+        tests = tests_of(running(path, mutation.line), room, options.budget)
         start = time.perf_counter()
-        outcome = run(mutation)
+        outcome = run(mutation, tests) if tests else "not run"
         seconds = time.perf_counter() - start
-        print(f"{number:3d} {outcome:8} {seconds:5.0f} s  {mutation}", flush=True)
+        names = " ".join(test.stem for test in tests)
+        print(f"{number:3d} {outcome:8} {seconds:5.0f} s  {mutation}  ({names})", flush=True)
         if outcome != "killed":
             survivors.append(mutation)
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutations killed")
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} mutations killed")
     return len(survivors)
 
 
-def run(mutation):
+def run(mutation, tests):
     """Change the file, run the tests, and put the file back; -> "killed" or "survived"."""
     path = PACKAGE / mutation.file
     source, times = path.read_text(encoding="utf-8"), path.stat()
@@ -237,7 +245,7 @@ def run(mutation):
     try:
         path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
         build(path)
-        return "survived" if all(map(passes, mutation.tests)) else "killed"
+        return "killed" if fail(tests) else "survived"
     except subprocess.CalledProcessError:  # it cannot be compiled
         return "killed"
     finally:
@@ -254,22 +262,21 @@ def build(path):
         subprocess.run(call, cwd=ROOT, check=True, capture_output=True)
 
 
-def passes(tests):
-    """Whether tests pass, without a trace in the caches of Python and of pytest."""
-    files = []
-    for word in shlex.split(tests):
-        paths = sorted(ROOT.glob(f"tests/{word}")) if word.endswith(".py") else [word]
-        files += map(str, paths)
-    call = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
-    options = dict(cwd=ROOT, env=environment, capture_output=True, check=False, timeout=HANGS)
+def fail(tests):
+    """Whether one of these files of tests fails."""
     try:
-        ended = subprocess.run(call, **options)
+        ended = pytest(tests)
     except subprocess.TimeoutExpired:
-        return False
-    if ended.returncode in (4, 5):  # no tests
-        raise RuntimeError(ended.stdout.decode() + ended.stderr.decode())
-    return ended.returncode == 0
+        return True
+    return ended.returncode != 0
+
+
+def pytest(files, *runner):
+    """Run files of tests, without a trace in the caches of Python and of pytest."""
+    call = [sys.executable, *runner, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": PATHS}
+    options = dict(cwd=ROOT, env=environment, capture_output=True, check=False, timeout=HANGS)
+    return subprocess.run(call, **options)
 
 
 if __name__ == "__main__":

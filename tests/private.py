@@ -12,6 +12,7 @@ from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
+from sklearn_boltz.meta import _few_numbers
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.meta._completed import left_out
@@ -61,7 +62,6 @@ from sklearn_boltz.numerics._random_kernel import normal, register_bytes, unifor
 from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
 from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
-from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap, parts_of
@@ -93,6 +93,7 @@ from sklearn_boltz.restricted.training import (
     _mixing,
     _progress,
     _rows,
+    _schedule,
     _tap_steps,
     _tracker,
     _tree,

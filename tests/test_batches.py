@@ -123,6 +123,12 @@ def test_rbms_have_the_same_bits_on_a_memory_map(estimator, tmp_path):
     assert_array_equal(parameters(model), parameters(expected))
 
 
+def test_a_batch_that_earlier_passes_did_not_have():
+    pieces, passes = pieces_of(make_rows(60), 20), iter([2, 2, 2, 3])
+    with pytest.raises(ValueError, match="Batch 2 had 0 rows in an earlier pass and now has 20"):
+        SDCPRBM(3, max_iter=1).fit(Batches(lambda: pieces[: next(passes)]))
+
+
 @SHORT
 @pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
 def test_rbms_on_batches_do_not_depend_on_the_source(estimator, tmp_path):

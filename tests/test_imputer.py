@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
-from private import Coded, Encoder, LinearMeans, Need
+from private import Coded, Encoder, LinearMeans, Need, _few_numbers
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -381,3 +381,13 @@ def test_what_is_filled_of_independent_columns():
     assert found["median"]["wait"] == pytest.approx(known["wait"].median(), abs=0.05)
     with pytest.raises(ValueError, match="how='median' is for the network"):
         BoltzmannImputer(SDCPRBM(max_iter=2), how="median").fit_transform(gaps)
+
+
+def test_of_few_numbers_each_counts_a_cell_of_its_bin_more():
+    counts = np.random.default_rng(0).integers(5, size=(4, 6)).astype(float)
+    bins = np.array([0, 0, 1, 1, 1, 2])
+    of_bin = np.transpose([counts[:, bins == b].sum(axis=1) for b in bins])
+    p = (of_bin + 1 / 4) / (of_bin.sum(axis=0) + 1)
+    q = (counts + p) / (counts.sum(axis=0) + 1)
+    assert_allclose([p.sum(axis=0), q.sum(axis=0)], 1)
+    assert_allclose(_few_numbers._log_ratios(counts, bins), np.log(q / p))

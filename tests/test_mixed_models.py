@@ -48,11 +48,11 @@ def test_what_has_a_distribution():
     with pytest.raises(ValueError, match="finitely many values only.*'ais'"):
         exact_log_partition(law_of("M", "M", 0.1).model)
     big = Gaussian(np.zeros(3), np.array([1.0, 1.5, 2.0]))
-    check_normalisable(Model(0.1 * np.eye(3), big, big))
+    check_normalisable(Model(0.9 * np.eye(3), big, big))
     few = np.full((3, 3), 0.1)
-    check_normalisable(Layered([few, 0.1 * np.eye(3)], [big, big, big]).sides())
+    check_normalisable(Layered([few, 0.9 * np.eye(3)], [big, big, big]).sides())
     with pytest.raises(ValueError, match="no distribution"):
-        check_normalisable(Layered([few, 3 * np.eye(3)], [big, big, big]).sides())
+        check_normalisable(Layered([few, 1.1 * np.eye(3)], [big, big, big]).sides())
 
 
 @pytest.mark.parametrize("pair", [("CC", "C"), ("BC", "M"), ("BC", "G")], ids="-".join)

@@ -20,7 +20,6 @@ from private import (
     Workers,
     _discriminative,
     _labelled_rows,
-    _rbm_classifier,
 )
 from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
@@ -255,8 +254,8 @@ def test_it_learns(problem, options, score):
 
 @pytest.mark.parametrize(("scoring", "name"), [("neg_log_loss", "log_loss"), ("accuracy", "error")])
 def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch):
-    monkeypatch.setattr(_rbm_classifier, "END_AFTER", 4)
-    monkeypatch.setattr(_rbm_classifier, "END_AFTER_BATCHES", 1)
+    short = RBMClassifier._schedule._replace(patience=(4, 1))
+    monkeypatch.setattr(RBMClassifier, "_schedule", short)
     X, y = problem
     model = small(early_stopping=True, scoring=scoring, max_iter=200, generative=0.0).fit(X, y)
     path = model.history_[f"validation_{name}"]
@@ -269,6 +268,8 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
         found = -log_p[np.arange(len(valid)), y[valid]].mean()
     assert found == pytest.approx(best, abs=1e-9)
     assert best <= path.min() + model.tol
+    assert model.n_iter_ == model._training.best["waiting_since"] + 4
+    assert model.set_params(tol=1e3).fit(X, y)._training.best["epoch"] == 1
 
 
 @pytest.mark.parametrize("stops", [False, True])

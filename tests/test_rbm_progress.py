@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from private import Plan, _auto, _progress
+from private import Plan, _auto, _progress, _schedule
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
 from sklearn_boltz.batches import Batches
 
@@ -25,14 +25,14 @@ def bits(n_rows, n_columns=6, seed=0):
     return X.astype(float)
 
 
-SHORT = {"FALL_AFTER": 3, "FALL_AFTER_BATCHES": 1, "MOST_BEFORE_STOP": 40, "MOST_LAST": 30}
+SHORT = dict(patience=(3, 1), fall_after=(3, 1), longest=(10**5, 10, 40), last_epochs=(30, 30))
 
 
 @pytest.fixture
 def short(monkeypatch):
     """Trainings of at most 40 epochs and a last stage of 30; epochs in vain end a stage soon."""
-    for name, value in SHORT.items():
-        monkeypatch.setattr(f"sklearn_boltz.restricted._mini_batches.{name}", value)
+    for estimator in (SDCPRBM, TAPRBM, TAPDBM):
+        monkeypatch.setattr(estimator, "_schedule", estimator._schedule._replace(**SHORT))
 
 
 # What "auto" stands for.
@@ -40,14 +40,15 @@ def short(monkeypatch):
 
 def test_rates_are_smaller_where_columns_vary_more():
     """At the maximum, the curvature by the weight of a hidden unit is at most variance / 4."""
-    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d)), d) for d in (1, 40, 80, 10_000)]
+    first_rate = _schedule.Schedule().first_rate
+    even = [first_rate(units.Bernoulli(np.zeros(d)), d) for d in (1, 40, 80, 10_000)]
     assert even == [0.4, 2 / 10, 2 / 20, 0.03]
-    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0)), 40) > even[1]
+    assert first_rate(units.Bernoulli(np.full(40, 3.0)), 40) > even[1]
     three = units.Categorical.from_data(np.eye(3), n_values=3)
-    assert_allclose(_auto.chosen_rate(three, 3), 0.4)  # 2 / (3 * 2 / 9), cut
-    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40)), 40) == 0.05
+    assert_allclose(first_rate(three, 3), 0.4)  # 2 / (3 * 2 / 9), cut
+    assert first_rate(units.Gaussian(np.zeros(40), np.ones(40)), 40) == 0.05
     # Of a deep machine, the hidden units of even layers come after the visible ones.
-    assert _auto.chosen_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
+    assert first_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
 
 
 def test_penalties_are_those_of_prior_distributions_of_variance_40_by_columns():
@@ -133,7 +134,7 @@ class Fake:
 
     def run(self, *stages, **options):
         """-> the epoch whose parameters are kept, and the rates."""
-        plan = Plan(1000, 10, 1.0, tol=1e-3, stages=_progress.Stages(*stages, **options))
+        plan = Plan(1000, 10, 1.0, tol=1e-3, stages=_schedule.Stages(*stages, **options))
         monitor = SimpleNamespace(
             has_started=lambda figures: True,
             of_interest=lambda figures: figures["validation_log_likelihood"],

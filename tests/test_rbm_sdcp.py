@@ -97,16 +97,29 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
 
 
-def test_adam_is_the_published_algorithm():
-    rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
+@pytest.mark.parametrize("library", ["numpy", "array_api_strict"])
+def test_adam_is_the_published_algorithm(library):
+    xp = pytest.importorskip(library)
+    rng, adam, x = np.random.default_rng(0), Adam(), xp.asarray(np.zeros(4))
     mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)
     for t in range(1, 6):
         g = rng.normal(size=4)
-        adam.move([x], [g], 0.1)
+        adam.move([x], [xp.asarray(g)], 0.1)
         mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
         corrected = mean / (1 - 0.9**t), square / (1 - 0.999**t)
         expected += 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 1e-8)
-        np.testing.assert_allclose(x, expected, rtol=1e-10)
+        np.testing.assert_allclose(np.asarray(x), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "products"),
+    [({"n_inner": 1}, 6), ({"n_gibbs": 3}, 26), ({"tempered": 0.5, "n_gibbs": 3}, 26),
+     ({"tempered": 1.0}, 2)],
+)  # fmt: skip
+def test_the_work_of_a_mini_batch(X, options, products):
+    """Of each row, two products for the data, 2 K + 2 for an inner step; none from the ladder."""
+    learner = fitted(X, **{"n_inner": 3, "n_gibbs": 1, **options})._training.learner
+    assert learner.work(10**9) == pytest.approx(products * 1e9 * learner.model().work, rel=1e-3)
 
 
 def test_learns_the_shifting_bar():

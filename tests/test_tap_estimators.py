@@ -268,8 +268,9 @@ def test_real_values_are_denoised_and_imputed(grey):
 @both_machines
 def test_a_fit_goes_on_with_the_penalty_of_the_same_table(kind, monkeypatch):
     """It follows from the numbers of the units, of which a column of four categories has four."""
-    monkeypatch.setattr(TAPRBM, "_auto_batches", 1)
-    monkeypatch.setattr(TAPDBM, "_auto_batches", 1)
+    for estimator in (TAPRBM, TAPDBM):
+        short = estimator._schedule._replace(length=(1, 10, 10))
+        monkeypatch.setattr(estimator, "_schedule", short)
     X = np.random.default_rng(0).integers(4, size=(60, 3)).astype(float)
     model = small(kind, columns="nominal", max_iter="auto", warm_start=True, alpha="auto").fit(X)
     assert model.alpha_ == pytest.approx(12 / (40 * 60))

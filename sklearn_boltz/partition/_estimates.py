@@ -81,10 +81,10 @@ def estimate_from_weights(method, log_weights, sign, states):
         value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
         method=method, states=states, trusted=True, verdict="",
     )  # fmt: skip
-    return judged(estimate)
+    return with_verdict(estimate)
 
 
-def judged(estimate):
+def with_verdict(estimate):
     """Say what the estimate is worth, by itself."""
     estimate.trusted = estimate.ess >= MIN_ESS and estimate.std_err <= MAX_STD_ERR
     figures = (

@@ -32,11 +32,12 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _modes
 from sklearn_boltz.restricted.sampling._observed import has_few_states
-from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, chosen_l1
+from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced
+from sklearn_boltz.restricted.training._schedule import Schedule
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import TAPLearner, TAPScheme
 from sklearn_boltz.tables._phrases import having
@@ -86,10 +87,9 @@ class BaseTAP(MiniBatchEstimator):
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    # A mini-batch takes one step, where S-DCP takes six.
-    _share_of_ladder = 4.0
-    # Solutions are looked for after each epoch: of small data that costs more than the epoch.
-    _auto_batches = 800
+    # A mini-batch takes one step, where S-DCP takes six. Solutions are looked for after each epoch:
+    # of small data that costs more than the epoch.
+    _schedule = Schedule(ladder_share=4.0, length=(800, 10, 200))
 
     def _marginal(self):
         layered = self._layered()
@@ -132,8 +132,8 @@ class BaseTAP(MiniBatchEstimator):
             alpha = choose(n_rows, n_numbers)
         persistent = self.persistent or self.tempered is True
         return TAPScheme(
-            self._given_tap(), persistent, chosen_batch(self.batch_size, n_rows), self.penalty,
-            alpha,
+            self._given_tap(), persistent, self._schedule.batch_size(self.batch_size, n_rows),
+            self.penalty, alpha,
         )  # fmt: skip
 
     def _monitor(self, training, X, train, valid, weights=None):

@@ -33,7 +33,7 @@ from sklearn_boltz.numerics._arrays import (
     without_gradient,
     zeros,
 )
-from sklearn_boltz.numerics._memory import check_drawn, check_memory
+from sklearn_boltz.numerics._memory import SMALL, check_drawn, check_memory
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
@@ -273,14 +273,16 @@ class BaseBoltzmannMachine(Density):
 
     def _check_dense(self, X, n_copies=1):
         """Refuse rows of which this many copies with one-hot numbers do not fit into memory."""
-        widths, n_rows = self._encoder.coding.widths, X.shape[0]
-        n_numbers, j = self._encoder.coding.n_numbers, int(widths.argmax())
-        check_memory(
-            n_copies * n_rows * n_numbers * X.dtype.itemsize,
-            f"{type(self).__name__}: {n_rows:,} rows of {n_numbers:,} numbers, {widths[j]:,} of "
-            f"them for the values of {self._column(j)},",
-            "Pass fewer rows at a time, or merge rare values.",
-        )
+        layout, n_rows = self._encoder.coding, X.shape[0]
+        n_bytes = n_copies * n_rows * layout.n_numbers * X.dtype.itemsize
+        if n_bytes > SMALL:
+            j = int(layout.widths.argmax())
+            check_memory(
+                n_bytes,
+                f"{type(self).__name__}: {n_rows:,} rows of {layout.n_numbers:,} numbers, "
+                f"{layout.widths[j]:,} of them for the values of {self._column(j)},",
+                "Pass fewer rows at a time, or merge rare values.",
+            )
 
     def _rows_of_fit(self, X, sample_weight, reset):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
@@ -801,14 +803,13 @@ class BaseBoltzmannMachine(Density):
            sampling of restricted Boltzmann machines", arXiv:2405.15376, 2024.
         """
         check_is_fitted(self)
-        model = self._model()
-        n_numbers = self._encoder.coding.n_numbers
-        if method == "raise" and X is not None and len(model.visible) > n_numbers:
+        model, layout = self._model(), self._encoder.coding
+        if method == "raise" and X is not None and len(model.visible) > layout.n_numbers:
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), self._encoder.coding.on_scale
+        former, on_scale = self._former_ladder(), layout.on_scale
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
@@ -823,8 +824,7 @@ class BaseBoltzmannMachine(Density):
         )
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
-                estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
-                return on_scale(estimate)
+                return on_scale(self._tap_log_partition(model, X, n_chains, stream, workers))
             if climbs:
                 ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
@@ -1011,8 +1011,7 @@ class BaseBoltzmannMachine(Density):
             row = self._given_values(given) if given else np.full(free.sum(), np.nan)
             values = np.tile(row, (n_samples, 1))
             values = values if labels is None else np.hstack([values, labels])
-        states = self._drawn(n_samples, rng, values, **options)
-        return self._as_table(states, rng, given)
+        return self._as_table(self._drawn(n_samples, rng, values, **options), rng, given)
 
     def _drawn(self, n_samples, rng, values, *, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""
@@ -1093,7 +1092,7 @@ class BaseBoltzmannMachine(Density):
         return filled
 
     def _impute_array(self, V, how, n_steps, rng):
-        """The same where the rows lie, by Markov chains."""
+        """Fill the missing cells where the rows lie, by Markov chains."""
         rows, stream = self._layered().padded(V, np.nan), Stream.from_generator(rng)
         xp, free_energy = namespace_of(V), self._marginal().free_energy
         filled = _array_chains.filled_by_chains(
@@ -1105,15 +1104,15 @@ class BaseBoltzmannMachine(Density):
     def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
         layout, table, numbers = self._encoder.coding, self._encoder, {}
+        generator = generator if how == "sample" else None
         if how == "mean":
             for j in np.flatnonzero(table.is_binned):
                 shares = V[:, layout.numbers_of(j)]
                 shares = shares if shares.shape[1] > 1 else np.hstack([1 - shares, shares])
                 # A single bin has a unit of two values.
                 numbers[j] = shares @ np.broadcast_to(table.columns[j].bins.means, shares.shape[1])
-        generator = generator if how == "sample" else None
-        starts = layout.starts[:-1]
-        return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)
+        gaps = missing[:, layout.starts[:-1]]
+        return table.fill(X, layout.collapse(V), gaps, generator, numbers)
 
     predict_column_proba = by_processor(Density.predict_column_proba)
 

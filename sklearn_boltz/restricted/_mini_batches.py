@@ -17,16 +17,10 @@ from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import (
-    STEADY_RATE,
-    STREAMED_ROWS,
-    chosen_batch,
-    chosen_rate,
-)
+from sklearn_boltz.restricted.training._auto import STREAMED_ROWS
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._progress import FALL, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     StreamedRows,
@@ -37,30 +31,12 @@ from sklearn_boltz.restricted.training._rows import (
     sums_of_batch,
     visits,
 )
+from sklearn_boltz.restricted.training._schedule import Schedule, enough
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
-# With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
-# maximum number of epochs and of mini-batches.
-LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
-# Number of stages of a training, each with FALL times the learning rate of the one before; without
-# those whose rate would be less than that of a last one.
-N_STAGES = 3
-# Number of epochs and of mini-batches without improvement that end the first stage, and with a last
-# one to come half as many mini-batches. The epochs alone end the stages after the first.
-FALL_AFTER, FALL_AFTER_BATCHES = 8, 400
-# Epochs, and mini-batches, in which a training should become better than independent columns: with
-# the rate of "auto", the parity of three columns beside five others takes 900.
-PLATEAU, PLATEAU_BATCHES = 20, 4000
-# Mini-batches of a stage, at most.
-MOST_BATCHES = 20_000
-# The last stage with chains="auto": limits of its learning rate, as a part of the first one and
-# as such; its number of mini-batches, of epochs for each mini-batch of an epoch, and the least and
-# largest number of epochs. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits .02.
-LAST_PART, LAST_RATE = 0.12, 0.006
-LAST_BATCHES, LAST_EPOCHS, LEAST_LAST, MOST_LAST = 15_000, 2, 30, 100
 # Standard deviation of the weights of units beyond those of an initial model.
 SMALL_WEIGHTS = 0.01
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
@@ -70,10 +46,7 @@ MATRICES = 5
 class MiniBatchEstimator(BaseRBM):
     """An estimator whose epochs consist of mini-batches."""
 
-    # What a ladder that training needs may cost, as a part of the training.
-    _share_of_ladder = 1.0
-    # With max_iter="auto": the number of mini-batches to aim at.
-    _auto_batches = 1500
+    _schedule = Schedule()
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -267,49 +240,35 @@ class MiniBatchEstimator(BaseRBM):
 
     def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
-        size = chosen_batch(self.batch_size, n_rows)
-        n_batches = max(1, round(n_rows / size))
-        of_batches, most = self._auto_batches, MOST_EPOCHS
-        if stops:
-            of_batches, most = MOST_BATCHES_BEFORE_STOP, MOST_BEFORE_STOP
-        n_epochs = self.max_iter
-        if n_epochs == "auto":
-            n_epochs = chosen_epochs(of_batches, n_batches, most)
+        schedule = self._schedule
+        given = self.batch_size, self.max_iter
+        size, n_batches, n_epochs = schedule.lengths(*given, n_rows, stops)
         # Whether some chains come from a ladder of saved models.
-        tempered, given = self._is_tempered(training), getattr(self, "tempered", 0)
+        tempered = self._is_tempered(training)
         rate = self._first_rate(training if stops and not tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
-        may_temper = given == "auto" == self.max_iter == getattr(self, "chains", "auto")
-        may_temper = may_temper and not is_foreign(training.learner.parameters()[0])
         if not stops:
             return plan
-        patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
         if tempered:  # it keeps its best epoch, of whatever rate
-            return plan._replace(patience=N_STAGES * patience, fall_after=patience)
-        n_last, last_rate, n_stages = 0, 0.0, N_STAGES
-        if getattr(self, "chains", None) == "auto":  # it makes up for what stages before leave
-            patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
-            n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
-            n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
-            last_rate = min(LAST_PART, LAST_RATE / rate)
-            n_stages = sum(FALL**k > last_rate for k in range(N_STAGES))
-        plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
-        longest = enough(PLATEAU, MOST_BATCHES, n_batches)
-        stages = Stages(patience, n_stages, n_last, last_rate, plateau, FALL_AFTER, longest)
+            fall_after = enough(schedule.fall_after, n_batches)
+            return plan._replace(patience=schedule.n_stages * fall_after, fall_after=fall_after)
+        chains = getattr(self, "chains", None)
+        may_temper = self.tempered == "auto" == self.max_iter and chains in (None, "auto")
+        may_temper = may_temper and not is_foreign(training.learner.parameters()[0])
+        stages = schedule.stages(n_batches, rate, has_last=chains == "auto")
         return plan._replace(stages=stages, may_temper=may_temper)
 
     def _is_tempered(self, training):
         """Whether states of the negative phase come from a ladder: as given, or as chains need."""
-        given = getattr(self, "tempered", 0)
-        return training.tempered if isinstance(given, str) else given > 0
+        return training.tempered if isinstance(self.tempered, str) else self.tempered > 0
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
         if self.learning_rate != "auto":
             return float(self.learning_rate)
         if staged is None:
-            return STEADY_RATE
-        return chosen_rate(staged.base, self._encoder.coding.n_numbers)
+            return self._schedule.steady_rate
+        return self._schedule.first_rate(staged.base, self._encoder.coding.n_numbers)
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
@@ -324,8 +283,8 @@ class MiniBatchEstimator(BaseRBM):
             base = base.moved(partial(like, model.weights))
         return Tracker.begun(
             training.tracker, base, self.track_likelihood, seed, in_stages=stops,
-            tempered=self._share_of_ladder * tempered, n_weights=model.n_weights,
-            batch_size=chosen_batch(self.batch_size, training.n_rows),
+            tempered=self._schedule.ladder_share * tempered, n_weights=model.n_weights,
+            batch_size=self._schedule.batch_size(self.batch_size, training.n_rows),
         )  # fmt: skip
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
@@ -356,7 +315,7 @@ class MiniBatchEstimator(BaseRBM):
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):
-            size = chosen_batch(self.batch_size, self._training.n_rows)
+            size = self._schedule.batch_size(self.batch_size, self._training.n_rows)
             remedies = (
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), with smaller "
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
@@ -369,13 +328,3 @@ class MiniBatchEstimator(BaseRBM):
                 "Increase max_iter, or continue the fit with warm_start=True."
             )
         return None
-
-
-def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
-    """As many epochs as this many mini-batches take, within limits."""
-    return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
-
-
-def enough(n_epochs, n_mini_batches, n_batches):
-    """Smallest number of epochs, `n_epochs` or more, that has `n_mini_batches` mini-batches."""
-    return max(n_epochs, -(-n_mini_batches // n_batches))

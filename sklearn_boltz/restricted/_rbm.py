@@ -242,8 +242,7 @@ class BaseRBM(BaseBoltzmannMachine):
     def _monitor(self, training, X, train, valid, weights=None):
         """What measures the progress of a training."""
         base, seed = training.base, training.evaluation_seed
-        log_scale = self._encoder.coding.log_scale
-        return RBMMonitor(X, train, valid, base, seed, weights, log_scale)
+        return RBMMonitor(X, train, valid, base, seed, weights, self._encoder.coding.log_scale)
 
     def _tell_choice(self, training, n_rows, stops):
         """Print what was chosen by the data."""

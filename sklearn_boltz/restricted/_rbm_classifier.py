@@ -25,7 +25,7 @@ from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import MACHINE_SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.sampling._class_probabilities import log_probability
@@ -45,21 +45,12 @@ from sklearn_boltz.restricted.training._rows import (
     relative,
     rows_that_count,
 )
+from sklearn_boltz.restricted.training._schedule import Schedule, enough
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
-# With batch_size="auto", a fiftieth of the rows, within limits.
-ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
-# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about this many
-# mini-batches, and epochs within limits.
-MOST_EPOCHS, MOST_BATCHES = 200, 10_000
-AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
-# Number of epochs and of mini-batches without progress after which early stopping ends training.
-END_AFTER, END_AFTER_BATCHES = 8, 1000
-# Number of epochs and of mini-batches without progress after which the learning rate falls.
-FALL_AFTER, FALL_AFTER_BATCHES = 3, 400
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -275,6 +266,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     _computes_on_devices = True
     _chosen = ()
+    _schedule = Schedule(
+        mini_batches=50, length=(3000, 20, 200), longest=(10_000, 200, 10_000), patience=(8, 1000),
+        fall_after=(3, 400),
+    )  # fmt: skip
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -536,17 +531,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         training.learner = ClassLearner(model, objective, learner.optimizer, learner.stream)
 
     def _plan(self, training, n_rows, stops):
-        size, n_epochs = self.batch_size, self.max_iter
-        if size == "auto":
-            size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
-        n_batches = max(1, round(n_rows / size))
-        if n_epochs == "auto" and stops:
-            n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
-        elif n_epochs == "auto":
-            n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
+        schedule = self._schedule
+        given = self.batch_size, self.max_iter
+        size, n_batches, n_epochs = schedule.lengths(*given, n_rows, stops)
         self.do_early_stopping_ = stops
-        patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
-        fall_after = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+        patience = enough(schedule.patience, n_batches) if stops else None
+        fall_after = enough(schedule.fall_after, n_batches)
         return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall_after=fall_after)
 
     def _monitor(self, training, rows, train, valid, weights):

@@ -10,7 +10,7 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, resolve_n_components
+from sklearn_boltz.restricted.training._auto import chosen_decay, resolve_n_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -529,7 +529,7 @@ class SDCPRBM(MiniBatchEstimator):
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=is_persistent,
-            n_chains=chosen_batch(self.batch_size, n_rows),
+            n_chains=self._schedule.batch_size(self.batch_size, n_rows),
             alpha=alpha,
             tempered=share,
             sampler=sampler,

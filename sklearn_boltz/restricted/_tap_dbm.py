@@ -16,7 +16,6 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _POSITIVE, _RANDOM_STATE, HIDDEN
-from sklearn_boltz.restricted._mini_batches import chosen_epochs
 from sklearn_boltz.restricted.model._enumeration import hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
@@ -30,7 +29,7 @@ from sklearn_boltz.restricted.sampling._observed import (
     by_rows,
     rows_with_gaps,
 )
-from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
+from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
 from sklearn_boltz.restricted.training._rows import StreamedRows, divide, rows_with_information
@@ -454,10 +453,8 @@ class TAPDBM(BaseTAP):
         monitor = partial(
             TAPMonitor, X, train_rows, valid, layer.seen, self._iteration(), weights, None, False
         )
-        size = chosen_batch(self.batch_size, n_rows)
-        n_epochs = self.pretrain_max_iter
-        if n_epochs == "auto":
-            n_epochs = chosen_epochs(self._auto_batches, max(1, round(n_rows / size)))
+        given = self.batch_size, self.pretrain_max_iter
+        size, _, n_epochs = self._schedule.lengths(*given, n_rows, stops=False)
         plan = Plan(n_epochs, size, self._first_rate())
 
         def tell(layer):

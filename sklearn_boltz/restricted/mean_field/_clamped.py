@@ -45,14 +45,14 @@ class Clamped(NamedTuple):
         return self.solutions.converged
 
     def means(self):
-        """Of all layers, from the visible one up: a list of arrays."""
+        """Means of all layers, from the visible one up: a list of arrays."""
         if self.solutions is None:
             return [self.V, self.layered.layers[1].mean(self.field)]
         hidden, found = self.layered.hidden_layers(), self.solutions
         return [self.V, *hidden.split(found.visible_mean, found.hidden_mean)]
 
     def variances(self):
-        """Likewise, where the mean-field equations have them: None of what is exact."""
+        """Variances of all layers, from the visible one up; None where values are exact."""
         if self.solutions is None:
             return [None, None]
         hidden, found = self.layered.hidden_layers(), self.solutions
@@ -140,7 +140,7 @@ class MeanFieldModel(NamedTuple):
     visible_field, mean_visible = Model.visible_field, Model.mean_visible
 
     def sides(self):
-        """The same distribution with the hidden layers, as a `Model`."""
+        """Joint distribution with the hidden layers, as a `Model`."""
         return self.layered.sides()
 
     def energy(self, V, *H):

@@ -45,11 +45,11 @@ class ObservedRows(NamedTuple):
         return self.solutions.converged
 
     def means(self):
-        """Of all layers, from the visible one up: a list of arrays."""
+        """Means of all layers, from the visible one up: a list of arrays."""
         return self.layered.split(self.solutions.visible_mean, self.solutions.hidden_mean)
 
     def variances(self):
-        """Likewise; 0 of observed cells."""
+        """Variances of all layers, from the visible one up; 0 for observed cells."""
         return self.layered.split(self.solutions.visible_variance, self.solutions.hidden_variance)
 
     def visible_side(self):

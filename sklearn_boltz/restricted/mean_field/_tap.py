@@ -479,7 +479,7 @@ class Grouped:
 
 
 def grouped(units):
-    """The same units in fewer groups, for their moments; themselves if there are no fewer."""
+    """Regroup units into fewer groups, for their moments; themselves if there are no fewer."""
     together, order = by_type(units)
     if order is None:
         return units

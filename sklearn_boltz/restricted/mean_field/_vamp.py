@@ -46,7 +46,7 @@ def solve(model, V, iteration):
 
 
 def mean_covariance(model, points):
-    """Of hidden and visible units, the mean over points: shape (n_hidden, n_visible).
+    """Covariance of hidden and visible units, the mean over points: (n_hidden, n_visible).
 
     The paper has TAP's W ∘ var(h) var(v)ᵀ here, which is not the derivative of this free energy by
     the weights. It is taken where no Gaussian exists.
@@ -97,7 +97,7 @@ class FixedPoint(NamedTuple):
         return cls(mean, variance, (A1, B1), (A2, B2), None if failed else factor)
 
     def covariance(self):
-        """Of the units, by the Gaussian: ndarray of shape (n_units, n_units), its lower triangle.
+        """Covariance of the units by the Gaussian, (n_units, n_units), its lower triangle.
 
         With it, the derivative of the free energy by the weights is -(⟨h⟩⟨v⟩ᵀ + cov(h, v)) at a
         solution.

@@ -45,7 +45,7 @@ class ClassModel:
 
     @classmethod
     def of(cls, layered):
-        """Of the features, the hidden units and, above them, the label."""
+        """Join three layers: the features, the hidden units and, above them, the label."""
         (weights, of_label), (visible, hidden, label) = layered
         joint = concatenated([weights.T, of_label])
         if not is_foreign(joint):  # the numbers of a visible unit are next to each other
@@ -67,7 +67,7 @@ class ClassModel:
     mean_visible = Model.mean_visible
 
     def sides(self):
-        """The same distribution with the label, as a `Model`."""
+        """Joint distribution of features, label and hidden units, as a `Model`."""
         return self.joint
 
     def side(self, V):
@@ -78,7 +78,7 @@ class ClassModel:
         return concatenated([V, like(V, labels)], axis=1)
 
     def layered(self):
-        """The same as layers: the features, the hidden units, and above them the label."""
+        """Return three layers: the features, the hidden units, and above them the label."""
         layers = [self.visible, self.hidden, self.label]
         return Layered([self.weights, self.label_weights.T], layers)
 

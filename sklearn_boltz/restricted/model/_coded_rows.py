@@ -42,7 +42,7 @@ class CodedRows:
         return np.isnan(self.codes)
 
     def astype(self, dtype, copy=False):
-        """The same rows as numbers of another type."""
+        """Convert the rows to numbers of another type."""
         return CodedRows(self.layout, self.codes, dtype)
 
     def toarray(self):
@@ -55,7 +55,7 @@ class CodedRows:
             yield some, self[some].toarray()
 
     def standardised(self):
-        """The same rows as codes and numbers of the model, which need no scale."""
+        """Rows as codes and numbers of the model, which need no scale."""
         layout = copy(self.layout)
         layout.center = layout.scale = None
         codes = self.layout.standardised(self.codes).astype(self.dtype, copy=False)
@@ -63,8 +63,7 @@ class CodedRows:
 
     def followed_by(self, other):
         """These rows and other ones."""
-        codes = np.concatenate([self.codes, other.codes])
-        return CodedRows(self.layout, codes, self.dtype)
+        return CodedRows(self.layout, np.concatenate([self.codes, other.codes]), self.dtype)
 
     def columns(self, first, end):
         """The rows of some neighbouring columns."""

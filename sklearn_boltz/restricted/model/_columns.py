@@ -111,8 +111,7 @@ def kinds_of(specs, entries, X):
     if isinstance(specs, UnitType):
         entries = specs = [specs if width > 1 else Bernoulli for width in specs.widths]
     cells = [None] * len(specs) if issparse(X) else [cells for _, cells in columns_of(X)]
-    triples = zip(specs, entries, cells, strict=False)
-    return [_kind(*triple) for triple in triples]
+    return [_kind(*triple) for triple in zip(specs, entries, cells, strict=False)]
 
 
 def _kind(spec, entry, cells):

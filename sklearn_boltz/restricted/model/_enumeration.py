@@ -67,11 +67,6 @@ def blocks_of_states(units):
         yield enumerated(units, *ends)
 
 
-def log_sum_over_states(log_weight, units):
-    """ln Σ exp of a function of rows over all states of a layer, in blocks."""
-    return float(logsumexp([logsumexp(log_weight(rows)) for rows in blocks_of_states(units)]))
-
-
 def exact_log_partition(model):
     """ln Z by enumerating the states of one layer, in blocks, in float64.
 
@@ -100,7 +95,8 @@ def exact_log_partition(model):
     if is_foreign(model.weights):
         model = model.moved(as_numpy)
     model = model.in_double()
-    return log_sum_over_states(lambda rows: -model.free_energy(rows), model.visible)
+    blocks = blocks_of_states(model.visible)
+    return float(logsumexp([logsumexp(-model.free_energy(rows)) for rows in blocks]))
 
 
 def hidden_bits(layered):

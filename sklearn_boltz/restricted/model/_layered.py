@@ -42,7 +42,7 @@ class Layered(NamedTuple):
 
     @property
     def columns(self):
-        """Of each layer, its columns in the arrays of its side: a list of slices."""
+        """Columns of each layer in the arrays of its side: a list of slices."""
         columns, ends = [], [0, 0]
         for k, units in enumerate(self.layers):
             columns.append(slice(ends[k % 2], ends[k % 2] + len(units)))
@@ -51,14 +51,14 @@ class Layered(NamedTuple):
 
     @classmethod
     def of(cls, model):
-        """Of what a learner trains: a `Model`, a `ClassModel` or layers."""
+        """Layers of what a learner trains: a `Model`, a `ClassModel` or layers."""
         if isinstance(model, Model):
             return cls([model.weights], [*model[1:]])
         return model if isinstance(model, cls) else model.layered()
 
     @classmethod
     def read(cls, attributes, kinds):
-        """Of public attributes, as `exposed` has them, and of units, of which the types count."""
+        """Layers from public attributes, as `exposed` has them, and units of their types."""
         components = attributes["components_"]
         deep = isinstance(components, (list, tuple))
         weights = list(components) if deep else [components]
@@ -102,7 +102,7 @@ class Layered(NamedTuple):
         return [*self.weights, *units]
 
     def sides(self):
-        """The same distribution as a `Model`: the even layers are its visible units."""
+        """Return the distribution as a `Model`, whose visible units are the even layers."""
         if len(self.weights) == 1:
             return Model(self.weights[0], *self.layers)
         columns = self.columns

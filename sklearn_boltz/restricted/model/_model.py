@@ -72,7 +72,7 @@ class Model(NamedTuple):
         return V
 
     def transposed(self):
-        """The same distribution with the roles of the layers exchanged."""
+        """Exchange the roles of the layers."""
         return Model(self.weights.T, self.hidden, self.visible)
 
     def annealed(self, beta, base):
@@ -263,7 +263,7 @@ def _of_binary_units(model, V, chosen):
 
 
 def _of_arrays(model, V, chosen):
-    """The same as `_of_binary_units`, of arrays of other libraries."""
+    """Compute `_of_binary_units` for arrays of other libraries."""
     xp, columns, field = namespace_of(V), model.weights_by_visible, model.hidden_field(V)
     (n_rows, n_columns), total, flat = V.shape, 0.0, xp.reshape(V, (-1,))
     firsts, biases = np.arange(n_rows) * n_columns, model.visible.intercept

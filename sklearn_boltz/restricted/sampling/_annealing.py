@@ -29,7 +29,7 @@ from sklearn_boltz.numerics._threads import (
 from sklearn_boltz.partition._estimates import (
     MARKOV,
     estimate_from_weights,
-    judged,
+    with_verdict,
 )
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._gibbs import (
@@ -167,7 +167,7 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     estimate = estimate_from_weights("raise", log_weights, -1, V)
     estimate.update(value=float(values.mean()))
     estimate.update(std_err=float(values.std(ddof=1) / math.sqrt(n_rows)), ess=float(n_rows))
-    return judged(estimate)
+    return with_verdict(estimate)
 
 
 def _anneal(model, base, betas, V, stream, workers):

@@ -32,7 +32,7 @@ class Stack(NamedTuple):
 
     @classmethod
     def of(cls, models):
-        """Of Bernoulli units or categories in the layers, which have biases only."""
+        """Stack models of Bernoulli units or categories, which have biases only."""
         xp = namespace_of(models[0].weights)
         biases = [
             xp.stack([_biases(units) for units in layer])[:, None, :]
@@ -52,7 +52,7 @@ class Stack(NamedTuple):
         self.hidden[-1, 0, :] = _biases(top.hidden)
 
     def part(self, first, last=None):
-        """The same from a rung on, up to another one."""
+        """Rungs from the first to before the last."""
         return Stack([], *(array[first:last, ...] for array in self[1:4]), self.units)
 
     def move(self, states, n_steps, stream, first_row):

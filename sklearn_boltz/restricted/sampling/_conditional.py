@@ -218,7 +218,7 @@ def _annealed_chains(model, base, V, missing, n_kept, n_steps, stream):
 
 
 def draws_of_rows(model, base, V, missing, n_steps, stream):
-    """Of each row, one of its chains, drawn by the weights, which then goes on."""
+    """States of one chain for each row, drawn by the weights, which then goes on."""
     chosen = _annealed_chains(model, base, V, missing, 1, n_steps, stream)
     return _moved(model, chosen, missing, n_steps // 2, stream)
 

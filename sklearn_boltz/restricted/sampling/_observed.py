@@ -146,7 +146,7 @@ class Gaps(NamedTuple):
 
     @classmethod
     def of(cls, model, V):
-        """Of rows in which NaN is missing."""
+        """Gaps of rows in which NaN is missing."""
         missing = missing_units(model.visible, np.isnan(V))
         known = np.where(spread_over_columns(model.visible, missing), 0, V).astype(model.dtype)
         return cls(model, known, missing, model.hidden_field(known))
@@ -166,8 +166,7 @@ class Gaps(NamedTuple):
 
     def columns(self):
         """The numbers of a row that are missing, where all rows lack the same units."""
-        mask = spread_over_columns(self.model.visible, self.missing[0])
-        return np.flatnonzero(mask)
+        return np.flatnonzero(spread_over_columns(self.model.visible, self.missing[0]))
 
     def alone(self):
         """The RBM of the missing units and the hidden ones, where all rows lack the same units."""
@@ -421,7 +420,7 @@ class Completions(NamedTuple):
 
     @property
     def probability(self):
-        """Of each state."""
+        """Probability of each state."""
         return np.exp(self.log_probability)
 
     @property

@@ -41,7 +41,7 @@ class RBMRung:
         return self.states.shape[0]
 
     def copy(self):
-        """The same model, with states of its own."""
+        """Copy the states; the model is shared."""
         return type(self)(self.model, copied(self.states))
 
     @property

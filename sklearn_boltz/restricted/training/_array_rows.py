@@ -56,7 +56,7 @@ class DeviceRows:
         return self.shape[0]
 
     def astype(self, dtype, copy=False):
-        """The same rows in another type."""
+        """Convert the rows to another type."""
         other = shallow_copy(self)
         other.array, other.dtype = as_type(self.array, dtype), np.dtype(dtype)
         return other

@@ -12,14 +12,13 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
-    FALL,
-    Stages,
     end_stage,
     higher,
     measured,
     remember_best,
     return_to,
 )
+from sklearn_boltz.restricted.training._schedule import FALL, Stages
 
 # Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
@@ -107,8 +106,7 @@ class Training:
         """Learn from a mini-batch, and go after its ln Z."""
         tracker = self.tracker
         if tracker is not None and tracker.keep:
-            rung = tracker.top(self.learner.model().sides())
-            self.learner.take_states(rung.states)
+            self.learner.take_states(tracker.top(self.learner.model().sides()).states)
         if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
             V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
         V = V.V if isinstance(V, Incomplete) else V

@@ -166,7 +166,7 @@ def _name(kind):
 
 
 def _of_network(model, name, layout, n_units):
-    """The same of hidden units for the couplings."""
+    """Weights and biases of an RBM whose hidden units reproduce a network's couplings."""
     for j, n_values in enumerate(model.n_values_.tolist()):
         one_hot, width = layout.one_hot[j], layout.widths[j]
         if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):

@@ -56,7 +56,7 @@ class LabelledRows:
         return self.codes[numbers], self.weights[numbers]
 
     def astype(self, dtype, copy=False):
-        """The same rows in another type."""
+        """Convert the rows to another type."""
         V = self.V.astype(dtype, copy=copy)
         return LabelledRows(V, self.codes, self.weights, self.repeats)
 
@@ -98,7 +98,7 @@ class LabelledRows:
         return self.V.n_rows
 
     def all_but(self, numbers):
-        """The same without some rows, as far as `mini_batches` goes."""
+        """Leave some rows out of `mini_batches`, in a copy."""
         return LabelledRows(self.V.all_but(numbers), self.codes, self.weights, self.repeats)
 
     def mini_batches(self, batch_size, rng):

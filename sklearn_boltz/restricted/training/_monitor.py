@@ -251,7 +251,7 @@ class LikelihoodMonitor:
         """The log-likelihood of held-out rows, or of training rows if none were set aside."""
         return figures["log_likelihood" if self.valid is None else "validation_log_likelihood"]
 
-    def judged(self, model, tracker, workers):
+    def measure_slowly(self, model, tracker, workers):
         """Log-likelihoods of a model by which it is compared with another one.
 
         Parameters
@@ -269,7 +269,7 @@ class LikelihoodMonitor:
         if tracker is None:
             tracked = log_partition_of(sides, None, workers)
         else:
-            tracked = tracker.judged(sides, workers)
+            tracked = tracker.anneal_slowly(sides, workers)
         return self.log_likelihoods(model, tracked, workers)
 
     def difference(self, models, tracker, workers):
@@ -279,14 +279,14 @@ class LikelihoodMonitor:
         ----------
         models : tuple of two Model or Layered
         tracker, workers
-            As of `judged`.
+            As of `measure_slowly`.
 
         Returns
         -------
         nats, std_err : float
             The error is that of both ln Z and of the mean over rows.
         """
-        found = [self.judged(model, tracker, workers) for model in models]
+        found = [self.measure_slowly(model, tracker, workers) for model in models]
         first, second = (figures["validation_log_likelihood"] for figures in found)
         energies = [self.free_energy(model, self.valid.rows, workers) for model in models]
         of_rows = std_err_of_mean(energies[1] - energies[0], self.valid.weights)

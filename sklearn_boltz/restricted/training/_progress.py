@@ -1,15 +1,15 @@
 """What follows from the progress of a training: which epoch is the best, slower steps, the end."""
 
 from copy import deepcopy
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
+from sklearn_boltz.restricted.training._schedule import FALL
 
-# By what the learning rate is multiplied, from one stage to the next and where progress ends.
-FALL = 0.3
 # Epochs over which an uncertain log-likelihood is averaged before it is compared, and how many of
 # those in which it was measured, at least.
 AVERAGED, LEAST_AVERAGED = 5, 3
@@ -18,38 +18,6 @@ FOLLOWED = "log_likelihood_std_err"
 # By this many nats the log-likelihood of a model must be less than that of another one to be called
 # less, where both are measured by slow annealing.
 MISSED = 0.1
-
-
-class Stages(NamedTuple):
-    """A training in stages, each of which ends after this many epochs without progress.
-
-    A last one has persistent chains, which visit states of the model far from the data, and ends
-    with a mean of its parameters, which has less noise than those after any step.
-
-    Attributes
-    ----------
-    patience : int
-        Epochs without progress that end a stage.
-    n_stages : int
-    last_epochs : int
-        Of the last stage, after these; 0 for none. The mean is over the last two thirds of them.
-    last_rate : float
-        Its learning rate, as a part of the initial one.
-    plateau : float
-        Until this epoch, a training that is no better than independent columns is not yet judged.
-    later : float
-        Patience of the stages after the first, if less: what they gain, they gain soon.
-    longest : float
-        Epochs of a stage, at most: of many uncertain estimates, one is a new best again and again.
-    """
-
-    patience: int
-    n_stages: int
-    last_epochs: int = 0
-    last_rate: float = 0.0
-    plateau: float = np.inf
-    later: float = np.inf
-    longest: float = np.inf
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -215,15 +183,16 @@ def end_last_stage(training, monitor, plan, workers):
     training.mean = training.mean.updated(training.learner.parameters(), n_epochs)
     if training.mean.n_epochs < n_epochs:
         return False
-    before = {**training.best, **judged(training, monitor, workers, training.best["parameters"])}
-    mean = judged(training, monitor, workers, training.mean.parameters)
+    measure = partial(measure_slowly, training, monitor, workers)
+    before = {**training.best, **measure(training.best["parameters"])}
+    mean = measure(training.mean.parameters)
     now = {**this_epoch(training, None, before["has_started"], True), **mean}
     training.best = latest([before, now], max(plan.tol, MISSED if mean["std_err"] else 0.0))
     training.mean, training.fallen_at = None, training.n_epochs
     return True
 
 
-def judged(training, monitor, workers, parameters):
+def measure_slowly(training, monitor, workers, parameters):
     """What is known of a model with other parameters, by slow annealing where it is not exact.
 
     The learner has these parameters afterwards.
@@ -234,7 +203,7 @@ def judged(training, monitor, workers, parameters):
         The score, the gap of the free energies, the standard error and a copy of the parameters.
     """
     assign(training.learner, parameters)
-    figures = monitor.judged(training.learner.model(), training.tracker, workers)
+    figures = monitor.measure_slowly(training.learner.model(), training.tracker, workers)
     return {
         "score": monitor.of_interest(figures), "gap": figures["free_energy_gap"],
         "std_err": figures["log_likelihood_std_err"], "parameters": [copied(a) for a in parameters],

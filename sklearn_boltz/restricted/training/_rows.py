@@ -400,7 +400,7 @@ class StreamedRows:
         return KeptValues(counts, self.gaps.digest, self.dtype)
 
     def astype(self, dtype, copy=False):
-        """The same rows in another type."""
+        """Convert the rows to another type."""
         other = shallow_copy(self)
         other.dtype = np.dtype(dtype)
         return other
@@ -455,7 +455,7 @@ class StreamedRows:
         return chosen[n_valid:], chosen[:n_valid]
 
     def all_but(self, numbers):
-        """The same without some rows, as far as `mini_batches` goes."""
+        """Leave some rows out of `mini_batches`, in a copy."""
         other = shallow_copy(self)
         other._without = np.union1d(self.useless, numbers)
         return other

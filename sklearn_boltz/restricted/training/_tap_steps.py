@@ -154,7 +154,7 @@ class Workspace:
 
 
 class Beliefs(NamedTuple):
-    """Of all layers, from the visible one up: lists of arrays of shape (n_rows, n_units).
+    """Moments of all layers, from the visible one up: lists of arrays, (n_rows, n_units).
 
     A variance of None is that of values which are known, or exact given such. `tilts` finds B and A
     of each layer, None where values are known. `covariances` has those of adaptive TAP, of each
@@ -178,7 +178,7 @@ def slopes_in_memory(V, learner, rate, workers):
 
 
 def slopes_on_device(V, learner, rate, workers):
-    """The same of an RBM of Bernoulli units on a device."""
+    """Compute `slopes_in_memory` for an RBM of Bernoulli units on a device."""
     layered, scheme, starts = learner.model(), learner.scheme, learner.starts
     xp, (W,) = namespace_of(V), layered.weights
     H = None
@@ -294,7 +294,7 @@ def negative(layered, starts, tap, stream, workers, workspace, first_row):
 
 
 def _tilts_of_chains(layered, even):
-    """Of the odd layers, given states of the even ones, which are known."""
+    """Tilts of the odd layers, given states of the even ones, which are known."""
     fields = layered.split(even, layered.sides().hidden_field(even))
     return [(field, 0.0) if k % 2 else None for k, field in enumerate(fields)]
 

@@ -55,7 +55,7 @@ VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # What that may cost, as a part of the training.
 VERIFYING_SHARE = 0.25
 # Each of two models that are compared at the end may cost this part of it.
-JUDGED = 12
+COMPARED = 12
 # Estimates of ladder and annealing agree within this many standard errors.
 AGREEING = 2.0
 # The ladder is given up when it is not connected, or when annealing finds more by this many nats,
@@ -249,14 +249,14 @@ class Tracker:
         annealed = self._anneal(model, workers)
         if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
             self._send(annealed)
-        best = annealed if climbed is None else self._judged(model, climbed, annealed, workers)
+        best = annealed if climbed is None else self._better_of(model, climbed, annealed, workers)
         beaten = climbed is None or abs(best.value - climbed.value) > BEATEN_BY
         self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
         return best
 
-    def _judged(self, model, climbed, annealed, workers):
+    def _better_of(self, model, climbed, annealed, workers):
         """Which estimate counts, that of the ladder or that of annealed chains."""
         # Either is too low where it misses a part of the distribution. Of two that agree, the
         # greater would be too high in the mean.
@@ -324,12 +324,12 @@ class Tracker:
             laid_out(model), self.base, betas, states, self.stream, workers
         )
 
-    def judged(self, model, workers):
+    def anneal_slowly(self, model, workers):
         """ln Z by annealing as slow as a part of what is left to spend allows.
 
         For each of two models that are compared at the end of a training.
         """
-        affordable = self._verifying / JUDGED / self._cost_of_annealing(model, VERIFYING_CHAINS)
+        affordable = self._verifying / COMPARED / self._cost_of_annealing(model, VERIFYING_CHAINS)
         n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
         return self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
 
