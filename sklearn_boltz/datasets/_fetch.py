@@ -93,7 +93,7 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
         If a file is missing and may not be downloaded, if the download fails, or if a downloaded
         file has a wrong checksum.
     ImportError
-        If a download is needed and pooch or tqdm is not installed.
+        If a download is needed and pooch is not installed.
 
     References
     ----------
@@ -163,7 +163,7 @@ def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, ve
         If the file is missing and may not be downloaded, if the download fails, or if the
         downloaded file has a wrong checksum.
     ImportError
-        If a download is needed and pooch or tqdm is not installed.
+        If a download is needed and pooch is not installed.
 
     References
     ----------
@@ -228,7 +228,7 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
         If the file is missing and may not be downloaded, if the download fails, or if the
         downloaded file has a wrong checksum.
     ImportError
-        If a download is needed and pooch or tqdm is not installed.
+        If a download is needed and pooch is not installed.
 
     References
     ----------

@@ -111,7 +111,7 @@ def _make_downloader(name, verbose):
         from pooch import HTTPDownloader
 
         return HTTPDownloader(progressbar=bool(verbose))
-    except (ImportError, ValueError) as error:  # no pooch, or no tqdm for its progress bar
+    except ImportError as error:
         raise ImportError(
-            f"Downloading {name} needs pooch and tqdm: pip install sklearn_boltz[data]"
+            f"Downloading {name} needs pooch: pip install sklearn_boltz[data]"
         ) from error

@@ -27,7 +27,7 @@ from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import counted, progress_bar
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -545,15 +545,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             n_states = sum(self.estimator_.n_values_)
             blocks = blocks_of_narrow_rows(len(rows), n_states, PROBABILITIES)
         blocks = [(rows[block], generator.randint(2**31)) for block in blocks]
-        with Workers(self.n_jobs) as workers, Bar("rows", len(blocks), self.verbose) as bar:
-            workers.map(lambda block: bar.step(fill(*block)), blocks, np.inf)
+        bar = progress_bar("rows", len(blocks), self.verbose)
+        with Workers(self.n_jobs) as workers, bar:
+            workers.map(counted(lambda block: fill(*block), bar), blocks, np.inf)
 
     def _by_estimator(self, X, generator, how):
         """Rows that a given estimator fills in blocks, whatever the number of processes."""
         blocks = row_blocks(len(X), BLOCK_ROWS)
         parts = (some_rows(X, block) for block in blocks)
         tasks = ((self.estimator_, part, generator.randint(2**31), how) for part in parts)
-        bar = Bar("rows", len(blocks), self.verbose)
+        bar = progress_bar("rows", len(blocks), self.verbose)
         return joined(in_parallel(_impute, tasks, self.n_jobs, bar))
 
 

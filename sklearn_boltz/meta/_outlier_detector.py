@@ -28,7 +28,7 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import counted, progress_bar
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -467,8 +467,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return result + part.log_unseen(self._n_rows)
 
         blocks = blocks_of_narrow_rows(rows.X.shape[0], n_values.sum(), PROBABILITIES)
-        with Workers() as workers, Bar("scores", len(blocks), self.verbose) as bar:
-            return np.concatenate(workers.map(lambda b: bar.step(of_block(b)), blocks, np.inf))
+        bar = progress_bar("scores", len(blocks), self.verbose)
+        with Workers() as workers, bar:
+            return np.concatenate(workers.map(counted(of_block, bar), blocks, np.inf))
 
     def _folds(self, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""

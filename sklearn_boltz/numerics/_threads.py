@@ -15,6 +15,8 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
+from sklearn_boltz.numerics._bar import counted
+
 # Rows of a block: with fewer, BLAS spends its time on rearranging the weights. A mini-batch of
 # this many is cut in two all the same, for a second thread. Results do not depend on the
 # number of threads because the blocks do not.
@@ -176,13 +178,14 @@ class Workers:
 def in_parallel(function, arguments, n_jobs, bar=None):
     """The results of a function for each of some tuples of arguments, in their order.
 
-    A step of a `Bar` for each.
+    Each is a step of a bar.
     """
     tasks = (delayed(function)(*given) for given in arguments)
-    if bar is None or not bar.is_shown:
+    if bar is None or bar.disable:
         return Parallel(n_jobs=n_jobs)(tasks)
     with bar:
-        return list(map(bar.step, Parallel(n_jobs=n_jobs, return_as="generator")(tasks)))
+        found = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        return list(map(counted(lambda one: one, bar), found))
 
 
 def has_other_processes():

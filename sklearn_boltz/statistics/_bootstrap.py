@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network
@@ -339,7 +339,8 @@ def bootstrap(
     seed = seed if previous is None else previous.seed
     done = 0 if previous is None else len(previous.resamples)
     tasks = ((model, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples))
-    found = in_parallel(fit_resample, tasks, n_jobs, Bar("bootstrap", n_resamples, verbose))
+    bar = progress_bar("bootstrap", n_resamples, verbose)
+    found = in_parallel(fit_resample, tasks, n_jobs, bar)
     resamples, converged = (np.array(part) for part in zip(*found, strict=True))
     if previous is not None:
         resamples = np.concatenate([previous.resamples, resamples])

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
@@ -402,7 +402,7 @@ def centrality_stability(
         for size in kept
         for _ in range(n_samples)
     )
-    bar = Bar("stability of a centrality", len(kept) * n_samples, verbose)
+    bar = progress_bar("stability of a centrality", len(kept) * n_samples, verbose)
     found = in_parallel(correlation_of_rows, tasks, n_jobs, bar)
     correlations = np.reshape(found, (len(shares), n_samples))
     return CentralityStability(statistic, shares, correlations, float(correlation))

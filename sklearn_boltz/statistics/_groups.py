@@ -15,7 +15,7 @@ from sklearn_boltz._density import Density
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import reduce_blocks
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
@@ -242,7 +242,7 @@ def compare_groups(
     refits, first = Refits(model, *codes_and_scores(model, X)), which == 0
     mixed, is_exact = permutations(first, n_permutations, make_generator(random_state))
     parts = [first, *mixed]
-    bar = Bar("compare_groups", len(parts), verbose)
+    bar = progress_bar("compare_groups", len(parts), verbose)
     found = in_parallel(norms_of_groups, ((refits, part) for part in parts), n_jobs, bar)
     strengths = np.array([strength for _, strength in found])
     differences = np.array([difference for difference, _ in found])

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz.networks import SparseFVBM
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._refits import (
@@ -246,7 +246,7 @@ def stability_selection(
         one = random_part(weights, n_divisible(weights) // 2, generator)
         halves += [one, random_part(weights - one, n_divisible(weights) // 2, generator)]
     tasks = ((refits, half, alphas, max_edges) for half in halves)
-    bar = Bar("stability selection", len(halves), verbose)
+    bar = progress_bar("stability selection", len(halves), verbose)
     entered = np.array(in_parallel(path_entries, tasks, n_jobs, bar))
     return StabilitySelection(
         alphas=alphas,

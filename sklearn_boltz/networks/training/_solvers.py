@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from sklearn_boltz.networks.training._bslm import bslm_sweep
-from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._threads import limit_blas
 
 # With more parameters than this, the matrix of Newton's method costs more than it saves.
@@ -100,7 +100,7 @@ class Monitor:
     def __init__(self, tol, max_iter, end_iteration=lambda state: False, verbose=0):
         self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.bar = Bar("iterations", max_iter, verbose == 1)
+        self.bar = progress_bar("iterations", max_iter, verbose == 1)
         self.first, self.values, self.seconds, self.figures = None, [], [], {}
         self.last, self.n_kept, self.asked, self.total = None, 0, False, 1.0
         self.rise = math.inf
@@ -113,7 +113,7 @@ class Monitor:
         for name, figure in figures.items():
             self.figures.setdefault(name, []).append(figure)
         self.keep(state)
-        self.bar.step()
+        self.bar.update()
         if self.verbose > 1:
             print(line)
 
