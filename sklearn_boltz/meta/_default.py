@@ -1,5 +1,6 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
+import re
 import warnings
 from functools import partial
 from time import perf_counter
@@ -34,6 +35,8 @@ from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._phrases import having, join_columns
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
+# What errors of the default density begin with.
+DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
@@ -65,6 +68,14 @@ class OfTables(Tabular):
 
     # Of the codes that the default model gets.
     _dtype = np.float64
+
+    def _own_error(self, error):
+        """As of `Tabular`; the default density's errors name this estimator."""
+        error = super()._own_error(error)
+        is_default = getattr(self, "estimator", self) is None
+        if is_default and type(error) is ValueError and str(error).startswith(DEFAULTS):
+            return ValueError(re.sub(r"^\w+", type(self).__name__, str(error)))
+        return error
 
     def _read(self, X, *, reset=False):
         """Check a table: the number of its columns, and cells, none infinite or a time of day.
