@@ -234,19 +234,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         knows_all = isinstance(self.estimator, FrozenEstimator)
         self._kept = np.arange(X.shape[1]) if knows_all else self._observed(missing)
         self._with_gaps = np.flatnonzero(missing.any(axis=0))
-        self._encoder = self._linear = None
-        if self.estimator is None:
-            self._encoder = self._learned(smooth_table, X, weights, kinds)
-        estimator = self.estimator
+        self._encoder, self._linear, estimator = None, None, self.estimator
         if estimator is None:
+            self._encoder = self._learned(smooth_table, X, weights, kinds)
             options = draws_of(len(X) * len(self._kept)) | {"verbose": self.verbose}
             estimator = choose_density(self._encoder, len(X), **options)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         rows = self._rows(X)
         estimator = seeded(estimator, check_random_state(self.random_state))
         own_weights = None if sample_weight is None else weights
-        fitted = timed_fit(estimator, rows.codes, own_weights, rows.table)
-        self.estimator_, seconds = fitted
+        self.estimator_, seconds = timed_fit(estimator, rows.codes, own_weights, rows.table)
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
         if self._encoder is not None and isinstance(self.estimator_, Network):
