@@ -89,6 +89,9 @@ def child(name, n_rows):
     start = time.perf_counter()
     found = {"table_mib": table / MIB, "fit": measured(model.fit, X, *y) / table}
     middle = time.perf_counter()
+    if name == "FVBMPseudoLikelihood":  # of rows that need no chains, for a normalising constant
+        use, X = "free_energy", X[X.isna().sum(axis=1) <= 2]
+        table = float(X.memory_usage(deep=True).sum())
     found[use] = measured(getattr(model, use), X) / table
     found |= {"fit_s": middle - start, "use_s": time.perf_counter() - middle}
     print(json.dumps(found))

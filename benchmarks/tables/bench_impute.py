@@ -6,6 +6,7 @@ Words and levels: how many of the hidden cells does each method find? The mode o
 mode of the 10 nearest rows that have the cell, by the share of differing cells among those that
 both have; scikit-learn's `IterativeImputer` on the codes of the values in their order, rounded;
 random forests in three rounds over the columns, 100 trees each, as in missForest.
+`BoltzmannImputer` fills modes, too.
 
 Words and numbers: columns of at most 12 different values count as categories. The share of their
 hidden cells that is found, and the mean of -ln p of the right category, with p mixed with 1/1000 of
@@ -132,7 +133,7 @@ def words_found(table, method, seed):
         right = np.column_stack([pd.Categorical(table[name]).codes for name in table]).astype(int)
         filled, seconds = processor_timed(METHODS[method], np.where(hidden, -1, right), seed)
     else:
-        imputer = BoltzmannImputer(random_state=seed)
+        imputer = BoltzmannImputer(how="mode", random_state=seed)
         filled, seconds = processor_timed(imputer.fit_transform, table.mask(hidden))
         filled, right = filled.to_numpy(), table.to_numpy()
     return np.mean(filled[hidden] == right[hidden]), seconds
