@@ -122,6 +122,7 @@ def another_processor(order):
     global ORDER
     names = {"product": _product, "function": _function, "matmul": operator.matmul}
     vars(builtins).update({f"_rounding_{name}": value for name, value in names.items()})
+    gc.unfreeze()  # what is frozen is not among the objects
     functions = [f for f in gc.get_objects() if type(f) is FunctionType and f.__code__ in _others()]
     before, codes = ORDER, [f.__code__ for f in functions]
     ORDER = order

@@ -59,7 +59,7 @@ def test_interrupts_lose_nothing(estimator):
                 assert found == expected or estimator not in META
             if k % 4 == 0:
                 assert answers(model.fit(X)) == expected
-    assert n_old >= 2
+    assert n_old >= 1
 
 
 @each(STREAMED)
