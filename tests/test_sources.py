@@ -13,6 +13,7 @@ from conftest import cases
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from rounding import within
 from sklearn.base import clone
 
 from private import form_of
@@ -183,7 +184,8 @@ def test_the_fit_of_a_source_is_that_of_its_table(
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
         return
     whole = clone(model).fit(table)
-    assert_allclose(model.score_samples(table), whole.score_samples(table), rtol=1e-3)
+    scores, found = model.score_samples(table), whole.score_samples(table)
+    assert_allclose(scores, found, rtol=1e-3, atol=2 * within(whole.tol))  # of either
     types = [str(types_of(one.sample(3, random_state=0))) for one in (model, whole)]
     assert not same or types[0] == types[1]
 
