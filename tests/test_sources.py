@@ -315,3 +315,14 @@ def test_a_later_pass_that_yields_less(model, failure):
     with pytest.raises((ValueError, OSError), match=match[failure]):
         model.fit(Batches(Source(batches, failure)))
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("model", [FSLLDensity(), FVBMPseudoLikelihood(alpha=0.01)])
+def test_categories_in_one_batch_and_objects_in_another_are_objects(model):
+    words = pd.DataFrame({"a": ["hi", "lo"] * 20, "b": ["x", "y"] * 20}, dtype=object)
+    ordered = words.astype({"a": pd.CategoricalDtype(["lo", "hi"], ordered=True)})
+    whole = clone(model).fit(pd.concat([words, words])).score_samples(words)
+    for frames in ([words, ordered], [ordered, words]):
+        fitted = clone(model).fit(Batches(frames))
+        assert_allclose(fitted.score_samples(words), whole, atol=2 * within(fitted.tol))
+        assert fitted.sample(2, random_state=0)["a"].dtype == object

@@ -247,9 +247,9 @@ class ColumnCounts(NamedTuple):
 
 
 def _joined(title, one, other):
-    """The type of a column that has these types in two batches."""
-    if one == other:
-        return one
+    """The type of a column that has these types in two batches; None is that of objects."""
+    if one == other or None in (one, other):
+        return one and other
     if one.name == other.name == "category":
         (values, of_values, is_ordered), (more, _, is_ordered_too) = one.options, other.options
         if is_ordered and is_ordered_too:
