@@ -10,6 +10,9 @@
 
 /* Maxima and sums at once: of this many partial ones, whatever the width of registers. */
 enum { CONDITIONALS_LANES = 16 };
+/* Where the exponential function is cut off: products of less are denormal numbers, with which a
+ * processor is many times slower. */
+#define CONDITIONALS_LEAST (-60)
 #endif
 
 /* Log-weights of q states -> probabilities; returns the logarithm of that of one of them. */
@@ -30,8 +33,10 @@ SIMD_INLINE double NAME(conditionals_column)(REAL *restrict x, ptrdiff_t q, ptrd
     for (ptrdiff_t a = whole; a < q; a++)
         peak = x[a] > peak ? x[a] : peak;
     const double field = (double)x[own] - (double)peak;
-    for (ptrdiff_t a = 0; a < q; a++)
-        x[a] = NAME(simd_exp)(x[a] - peak);
+    for (ptrdiff_t a = 0; a < q; a++) {
+        const REAL below = x[a] - peak;
+        x[a] = NAME(simd_exp)(below > CONDITIONALS_LEAST ? below : CONDITIONALS_LEAST);
+    }
     for (ptrdiff_t a = 0; a < whole; a += L)
         for (int k = 0; k < L; k++)
             sums[k] += x[a + k];
