@@ -3,7 +3,7 @@
 import re
 from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Integral, Rational, Real
 
 import numpy as np
@@ -177,8 +177,8 @@ def in_type_of(values, cells):
             return np.datetime64(form_of(value)).astype(unit)
     else:
         write = partial(_converted, kind=kind)
-    cells = as_cells(values).tolist()
-    return as_objects([cell if is_missing(cell) else _kept(write, cell) for cell in cells])
+    cells, kept = as_cells(values).tolist(), lru_cache(None, typed=True)(partial(_kept, write))
+    return as_objects([cell if is_missing(cell) else kept(cell) for cell in cells])
 
 
 def _writer_of_texts(texts):

@@ -18,8 +18,11 @@ from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
 N_ROUNDS, N_AVERAGED = 30, 10
 # Rounds of estimates of the prior without completions, and rounds at most.
 N_ESTIMATES, MOST_ROUNDS = 15, 60
-# Steps of the first round, of those with completions or estimates, and of those after them.
-FIRST_STEPS, STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 5, 3, 25
+# Steps of the first round, of those with estimates, and of those after them.
+FIRST_STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 3, 25
+# Steps of a round with completions: more where rows are few, as many rows in all, about; and what
+# one has to gain for another to follow, in nats a row.
+FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 80_000, 0.003
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
 # Sweeps that complete the rows of a round, after they were begun cell by cell.
@@ -94,8 +97,7 @@ class Rounds:
                 self.prior.estimate(network.coupling, second, spread, self.total, objective.own)
                 objective.penalty = self._penalty()
                 scaling.renew(objective)
-            n_steps = (STEPS_COMPLETE if self.is_exact else STEPS) if k else FIRST_STEPS
-            point, _ = self._advance(objective, network, scaling, n_steps, monitor)
+            point, _ = self._advance(objective, network, scaling, self._n_steps(k), monitor)
             network = network.at(point.coupling, point.intercept)
             if is_last:
                 here = np.vstack([point.coupling, point.intercept])
@@ -129,9 +131,17 @@ class Rounds:
         rounding = np.finfo(self.dtype).eps * abs(point.value) * self.total
         return max(monitor.tol, rounding)
 
+    def _n_steps(self, k):
+        """The steps of round k at most."""
+        if k == 0 or self.is_exact:
+            return STEPS_COMPLETE if k else FIRST_STEPS
+        n_rows = min(len(self.codes), MOST_ROWS)
+        return int(np.clip(ROWS_OF_STEPS // n_rows, FEWEST_STEPS, MOST_STEPS))
+
     def _advance(self, objective, network, scaling, n_steps, monitor):
         point = objective.at(network.coupling, network.intercept)
-        return self.solver.run(objective, point, scaling, n_steps, monitor.tol / self.total)
+        worth = monitor.tol / self.total if self.is_exact else WORTH
+        return self.solver.run(objective, point, scaling, n_steps, worth)
 
     def _record(self, monitor, point, network):
         """Tell the monitor of a round; -> whether to stop."""
