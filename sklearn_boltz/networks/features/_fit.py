@@ -21,8 +21,8 @@ N_ESTIMATES, MOST_ROUNDS = 15, 60
 # Steps of the first round, of those with estimates, and of those after them.
 FIRST_STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 3, 25
 # Steps of a round with completions: more where rows are few, as many rows in all, about; and what
-# one has to gain for another to follow, in nats a row.
-FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 80_000, 0.003
+# one has to gain for another to follow, in nats a cell.
+FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 80_000, 1e-3
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
 # Sweeps that complete the rows of a round, after they were begun cell by cell.
@@ -140,7 +140,7 @@ class Rounds:
 
     def _advance(self, objective, network, scaling, n_steps, monitor):
         point = objective.at(network.coupling, network.intercept)
-        worth = monitor.tol / self.total if self.is_exact else WORTH
+        worth = monitor.tol / self.total if self.is_exact else WORTH * len(self.bases)
         return self.solver.run(objective, point, scaling, n_steps, worth)
 
     def _record(self, monitor, point, network):
