@@ -21,7 +21,8 @@ class CtrlC:
 
     Or another error. `has_come` tells whether it came out of the block. What scikit-learn changes
     of its settings for the time of a fit is put back: it does not expect that its own lines fail.
-    Nor are calls of NumPy's `_internal` counted, for which its C code raises a TypeError.
+    Nor are calls of NumPy's `_internal` counted, for which its C code raises a TypeError. In a
+    `__del__`, whose errors Python ignores, it waits for the first call after that.
     """
 
     def __init__(self, n=None, error=KeyboardInterrupt):
@@ -32,7 +33,7 @@ class CtrlC:
         is_counted = code is not CtrlC.__exit__.__code__
         if event == "call" and is_counted and not code.co_filename.endswith("_internal.py"):
             self.n_calls += 1
-            if self.n_calls == self.n:
+            if self.n and self.n_calls >= self.n and not _is_final(frame):
                 sys.setprofile(None)
                 raise self.error
 
@@ -46,6 +47,13 @@ class CtrlC:
         set_config(**self.config)
         self.has_come = kind is self.error
         return self.has_come
+
+
+def _is_final(frame):
+    """Whether the call of a frame, or one that it is in, closes an object."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def n_calls(estimator, *args, method="fit"):
