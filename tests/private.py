@@ -23,10 +23,11 @@ from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.features._basis import hats_at, of_cycle, of_order, of_values
-from sklearn_boltz.networks.features._conditionals import conditionals
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import CouplingPrior
+from sklearn_boltz.networks.features._residuals import residuals
+from sklearn_boltz.networks.features._rows import FeatureRows
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model

@@ -3,9 +3,13 @@
 from copy import copy
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
+
+# Values of a column without an order from which on its features are kept as places of ones.
+WIDE = 32
 
 
 class FeatureNetwork:
@@ -31,6 +35,11 @@ class FeatureNetwork:
         Of the features of the columns.
     columns : list of (slice, slice, ndarray)
         The places of the features and of the states of each column, and their values.
+    wide_columns, wide, narrow_columns, narrow : ndarray of int
+        The columns of many values without an order, and the places of their features; and those
+        of all others.
+    wide_shares : ndarray of float of shape (n_wide_columns, n_wide)
+        The shares of the values of each wide column.
     """
 
     def __init__(self, bases, coupling, intercept):
@@ -45,6 +54,15 @@ class FeatureNetwork:
         blocks = state_slices(np.diff(self.offsets))
         self.columns = list(zip(self.places, blocks, self.features, strict=True))
         self.nominal = [basis.is_nominal for basis in bases]
+        self._set_wide(np.array([b.is_nominal and len(b.shares) > WIDE for b in bases]))
+
+    def _set_wide(self, is_wide):
+        sizes = [place.stop - place.start for place in self.places]
+        self.narrow_columns, self.wide_columns = np.flatnonzero(~is_wide), np.flatnonzero(is_wide)
+        of_wide = np.repeat(is_wide, sizes)
+        self.narrow, self.wide = np.flatnonzero(~of_wide), np.flatnonzero(of_wide)
+        shares = [self.bases[j].shares[None] for j in self.wide_columns]
+        self.wide_shares = block_diag(*shares).astype(self.dtype)
 
     def at(self, coupling, intercept):
         """The same with other parameters."""
@@ -68,11 +86,13 @@ class FeatureNetwork:
         coupling = inverse @ coupling @ inverse.T
         return self.at(coupling.astype(self.dtype), fields.astype(self.dtype))
 
-    def expand(self, codes):
-        """Features of rows, (n, K); 0 for -1, a missing cell."""
-        x = np.empty((len(codes), len(self.intercept)), dtype=self.dtype)
-        for place, features, own in zip(self.places, self.features, codes.T, strict=True):
-            np.take(features, np.maximum(own, 0), axis=0, out=x[:, place])
+    def expand(self, codes, columns):
+        """Features of some columns of rows; 0 for -1, a missing cell."""
+        ends = np.cumsum([0, *(self.features[j].shape[1] for j in columns)])
+        x = np.empty((len(codes), ends[-1]), dtype=self.dtype)
+        for j, start, stop in zip(columns, ends[:-1], ends[1:], strict=True):
+            own, place = codes[:, j], slice(start, stop)
+            np.take(self.features[j], np.maximum(own, 0), axis=0, out=x[:, place])
             if (own < 0).any():
                 x[own < 0, place] = 0
         return x
@@ -87,14 +107,13 @@ class FeatureNetwork:
                 np.matmul(fields[:, place], features.T, out=found[:, states])
         return found
 
-    def means(self, weights):
-        """Σ_a w(a) φ(a) of the features, (n, K), from weights of all states, (n, Q)."""
-        found = np.empty((len(weights), len(self.intercept)), self.dtype)
+    def products(self, residuals):
+        """Σ_a r(a) φ(a) of the features, (n, K), for r of all states, (n, Q), that sum to 0."""
+        found = np.empty((len(residuals), len(self.intercept)), self.dtype)
         for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
-            own, out = weights[:, states], found[:, place]
-            if nominal:  # features are 1 and 0, less the shares of the rows
-                shares = 1 - np.diag(features)
-                np.subtract(own, own.sum(axis=1, keepdims=True) * shares, out=out)
+            own, out = residuals[:, states], found[:, place]
+            if nominal:  # features are 1 and 0, except for a constant
+                out[:] = own
             else:
                 np.matmul(own, features, out=out)
         return found

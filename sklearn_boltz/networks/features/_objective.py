@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.features._conditionals import conditionals
+from sklearn_boltz.networks.features._residuals import residuals
+from sklearn_boltz.networks.features._rows import FeatureRows
 
 # Rows whose features are in memory at a time.
 BLOCK = 4096
@@ -50,21 +51,19 @@ class FeatureObjective:
         self.own = np.zeros(penalty.shape, dtype=bool)
         for place in network.places:
             self.own[place, place] = True
-        self._features = network.expand(codes) if len(codes) * len(penalty) <= MOST_KEPT else None
+        is_kept = len(codes) * len(network.narrow) <= MOST_KEPT
+        self._kept = list(self._blocks()) if is_kept else None
 
     def at(self, coupling, intercept):
         """Evaluate the objective."""
         network = self.network.at(coupling, intercept)
         total, slope, own = 0.0, np.zeros_like(coupling), np.zeros_like(intercept)
-        for x, rows in self._blocks():
-            p, value = self._weighted_conditionals(network, x, rows)
-            residuals = network.means(p)
-            for j, place in enumerate(network.places):
-                weights = self.weights[rows] * (self.observed[rows, j] >= 0)
-                residuals[:, place] -= x[:, place] * weights[:, None]
+        for x, rows in self._kept or self._blocks():
+            left, value = self._residuals(network, x, rows)
+            left = network.products(left)
             total += value
-            slope -= x.T @ residuals
-            own -= residuals.sum(axis=0)
+            slope -= x.products(left)
+            own -= left.sum(axis=0)
         slope = (slope + slope.T) / self.total
         slope[self.own] = 0
         penalty = self.penalty * coupling
@@ -78,26 +77,28 @@ class FeatureObjective:
         """
         network = self.network.at(coupling, intercept)
         second, spread = np.zeros((2, *coupling.shape))
-        for x, rows in self._blocks():
-            p, _ = self._weighted_conditionals(network, x, rows)
-            root = np.sqrt(self.weights[rows, None])
-            second += (x * self.weights[rows, None]).T @ x
-            means, counts = network.means(p) / root, p.sum(axis=0)
-            for place, states, features in network.columns:
-                squares = (features.T * counts[states]) @ features
-                spread[place, place] += squares - means[:, place].T @ means[:, place]
+        for x, rows in self._kept or self._blocks():
+            p, _ = self._residuals(network, x, rows)
+            every, weights = range(len(network.columns)), self.weights[rows]
+            x = network.expand(self.codes[rows], every)
+            second += (x * weights[:, None]).T @ x
+            for j, (place, states, features) in enumerate(network.columns):
+                known = np.flatnonzero(self.observed[rows, j] >= 0)
+                own = p[known, states]
+                own[np.arange(len(known)), self.observed[rows, j][known]] += weights[known]
+                means = (own @ features) / np.sqrt(weights[known, None])
+                squares = (features.T * own.sum(axis=0)) @ features
+                spread[place, place] += squares - means.T @ means
         return second / self.total, spread / self.total
 
     def _blocks(self):
         for start in range(0, len(self.codes), BLOCK):
             rows = slice(start, start + BLOCK)
-            known = self._features is not None
-            yield self._features[rows] if known else self.network.expand(self.codes[rows]), rows
+            yield FeatureRows(self.network, self.codes[rows]), rows
 
-    def _weighted_conditionals(self, network, x, rows):
-        """w p(state | others) of observed cells, (n, Q), and Σ w ln p of the cells' own states."""
-        p = network.log_ratios(x @ network.coupling + network.intercept)
-        value = conditionals(
-            p, network.log_base, network.offsets, self.observed[rows], self.weights[rows]
-        )
-        return p, value
+    def _residuals(self, network, x, rows):
+        """w (p(state | others) - 1 if it is the cell's own), (n, Q), and the sum of w ln p."""
+        left = network.log_ratios(x.times(network.coupling) + network.intercept)
+        observed, weights = self.observed[rows], self.weights[rows]
+        value = residuals(left, network.log_base, network.offsets, observed, weights)
+        return left, value

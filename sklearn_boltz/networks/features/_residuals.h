@@ -1,24 +1,24 @@
-/* Conditional probabilities of the states of columns, one row at a time; a template, included once
+/* Residuals of the states of columns given the others, one row at a time; a template, included once
  * for each element type: REAL and SUFFIX as in _bernoulli_kernel.h.
  */
 #include "_exp.h"
 #include "_simd.h"
 
-#ifndef CONDITIONALS_ONCE
-#define CONDITIONALS_ONCE
+#ifndef RESIDUALS_ONCE
+#define RESIDUALS_ONCE
 #include <math.h>
 
 /* Maxima and sums at once: of this many partial ones, whatever the width of registers. */
-enum { CONDITIONALS_LANES = 16 };
+enum { RESIDUALS_LANES = 16 };
 /* Where the exponential function is cut off: products of less are denormal numbers, with which a
  * processor is many times slower. */
-#define CONDITIONALS_LEAST (-60)
+#define RESIDUALS_LEAST (-60)
 #endif
 
 /* Log-weights of q states -> probabilities; returns the logarithm of that of one of them. */
-SIMD_INLINE double NAME(conditionals_column)(REAL *restrict x, ptrdiff_t q, ptrdiff_t own)
+SIMD_INLINE double NAME(residuals_column)(REAL *restrict x, ptrdiff_t q, ptrdiff_t own)
 {
-    enum { L = CONDITIONALS_LANES };
+    enum { L = RESIDUALS_LANES };
     const ptrdiff_t whole = q - q % L;
     REAL peaks[L], sums[L], peak = x[0], sum = 0;
     for (int k = 0; k < L; k++) {
@@ -35,7 +35,7 @@ SIMD_INLINE double NAME(conditionals_column)(REAL *restrict x, ptrdiff_t q, ptrd
     const double field = (double)x[own] - (double)peak;
     for (ptrdiff_t a = 0; a < q; a++) {
         const REAL below = x[a] - peak;
-        x[a] = NAME(simd_exp)(below > CONDITIONALS_LEAST ? below : CONDITIONALS_LEAST);
+        x[a] = NAME(simd_exp)(below > RESIDUALS_LEAST ? below : RESIDUALS_LEAST);
     }
     for (ptrdiff_t a = 0; a < whole; a += L)
         for (int k = 0; k < L; k++)
@@ -50,7 +50,7 @@ SIMD_INLINE double NAME(conditionals_column)(REAL *restrict x, ptrdiff_t q, ptrd
 }
 
 /* All columns of a row; those without a code, -1, get 0. Returns the sum of the logarithms. */
-SIMD_DISPATCH(double, NAME(conditionals_row),
+SIMD_DISPATCH(double, NAME(residuals_row),
               (REAL *restrict x, const REAL *restrict base, const int64_t *restrict offsets,
                const int32_t *restrict codes, ptrdiff_t d, REAL weight),
               (x, base, offsets, codes, d, weight))
@@ -66,7 +66,8 @@ SIMD_DISPATCH(double, NAME(conditionals_row),
         }
         for (ptrdiff_t a = 0; a < q; a++)
             own[a] += base[first + a];
-        total += NAME(conditionals_column)(own, q, codes[j]);
+        total += NAME(residuals_column)(own, q, codes[j]);
+        own[codes[j]] -= 1;
         for (ptrdiff_t a = 0; a < q; a++)
             own[a] *= weight;
     }
