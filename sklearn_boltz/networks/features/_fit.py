@@ -22,7 +22,7 @@ N_ESTIMATES, MOST_ROUNDS = 15, 60
 FIRST_STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 3, 25
 # Steps of a round with completions: more where rows are few, as many rows in all, about; and what
 # one has to gain for another to follow, in nats a cell.
-FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 80_000, 1e-3
+FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 130_000, 5e-4
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
 # Sweeps that complete the rows of a round, after they were begun cell by cell.

@@ -11,7 +11,7 @@ FIRST, LEAST, MOST = 0.2, 1e-6, 1e4
 # Of the variances by orders of smoothness, in ratio to that of the smoothest functions.
 LEAST_ORDER, MOST_ORDER = 1e-3, 10.0
 # Rounds of an update.
-N_ROUNDS = 3
+N_ROUNDS = 10
 # The information on a coupling, in ratio to that of two independent columns of which either is
 # predicted: a pseudo-likelihood counts each pair twice. Of 1 to 3, hidden cells of six public
 # tables were predicted best with 2.5.
