@@ -193,7 +193,7 @@ def test_penguins(penguins, result):
     """Numbers, strings and gaps, by default."""
     frame = result.to_frame()
     assert np.isfinite(frame[["coupling", "df", "statistic", "p_value"]]).all(axis=None)
-    numbers = penguins.columns[2:6]
+    numbers, complete = penguins.columns[2:6], inference(penguins.dropna()).to_frame()
     for one, other in combinations(numbers, 2):
         row = pair(frame, one, other)
         assert row["df"] == 1 and 12 <= row["joint_df"] <= 16 and abs(row["coupling"]) < 1
@@ -201,7 +201,9 @@ def test_penguins(penguins, result):
     for number in numbers:
         assert pair(frame, "sex", number)["df"] == 1
         species = pair(frame, "species", number)
-        assert species["df"] == 2 and 6 <= species["joint_df"] <= 8 and species["p_value"] < 1e-6
+        assert species["df"] == 2 and 6 <= species["joint_df"] <= 8
+        # Two rows have no number: what is drawn for them decides, with other seeds up to 3e-5.
+        assert species["p_value"] < 1e-3 and pair(complete, "species", number)["p_value"] < 1e-10
         assert species["joint_p_value"] < 1e-4 and np.isnan(species["std_err"])
     kinds = pair(frame, "species", "island")
     assert kinds["df"] == kinds["joint_df"] == 4 and kinds["p_value"] < 1e-10
