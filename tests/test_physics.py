@@ -104,13 +104,6 @@ def test_energies_of_given_bits_have_their_constant():
     )
 
 
-@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (3,)])
-def test_fields_may_be_a_row_or_a_column(shape):
-    h = np.arange(3.0)
-    network = FVBMPseudoLikelihood.from_couplings(np.zeros((3, 3)), h.reshape(shape))
-    assert_array_equal(network.intercept_, h)
-
-
 def given_rbm():
     rng = np.random.default_rng(0)
     return SDCPRBM.from_parameters(*(rng.normal(size=shape) for shape in [(3, 4), 4, 3]))
