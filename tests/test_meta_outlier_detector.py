@@ -206,6 +206,7 @@ def brute_surprise(density, row, j, values):
     [
         (FVBMPseudoLikelihood(columns=range(3), unseen="error"), 0),
         (SDCPRBM(4, columns=[list(range(3))] * 5, max_iter=10), 0),
+        (FSLLDensity(columns=range(3), unseen="error"), 0),
         (FVBMPseudoLikelihood(), -1),
     ],
     ids=lambda value: type(value).__name__,
