@@ -119,7 +119,7 @@ def of_table(place, n):
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
     k = list(SOURCES.values()).index(make)  # what is declared is the same for all sources
-    for place, n in {(0, 0), (0, 1), (k % 4, k % 2)}:
+    for place, n in {(0, 0), (0, k % 2), (k % 4, k % 2)}:
         expected, X = of_table(place, n)
         model = clone(expected).fit(make(X, tmp_path))
         same_columns(model, expected)
