@@ -28,19 +28,11 @@ class MaximumEntropy(sklearn_boltz.MaximumEntropy):
         return np.where(np.isnan(X), X, X > 0).astype(X.dtype)
 
 
-class RBMClassifier(sklearn_boltz.RBMClassifier):
-    """Of 100 epochs at most; some checks ask for 1,000."""
-
-    def set_params(self, **params):
-        most = {"max_iter": min(params["max_iter"], 100)} if "max_iter" in params else {}
-        return super().set_params(**params | most)
-
-
 # Any number goes into a bin.
 OF_NUMBERS = [*DENSITIES[:-2], SparseFVBM(alpha=1.0)]  # which selects few of many pairs
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
 # Its figures of weights are to be exact: no chains, one mini-batch.
-LABELLED = RBMClassifier(
+LABELLED = sklearn_boltz.RBMClassifier(
     10, columns="gaussian", generative=0.0, learning_rate=0.12, batch_size=100, max_iter=15,
     early_stopping=False,
 )  # fmt: skip
