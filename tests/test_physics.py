@@ -211,14 +211,14 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
 def test_clusters_have_the_law_of_the_spins(scale):
-    """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
+    """Frequencies of 32 states in 10,000 draws, of which each one is independent."""
     J, h = ising(5, scale=scale)
     J[0, 1:] = J[1:, 0] = 0
     states, log_w = log_weights(J, h)
-    drawn = swendsen_wang(J, h, 20_000, np.random.default_rng(0))
-    assert drawn.dtype == np.int8 and drawn.shape == (20_000, 5)
+    drawn = swendsen_wang(J, h, 10_000, np.random.default_rng(0))
+    assert drawn.dtype == np.int8 and drawn.shape == (10_000, 5)
     counts = (drawn @ 2 ** np.arange(5)[:, np.newaxis] == states @ 2 ** np.arange(5)).sum(axis=0)
-    expected = 20_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
+    expected = 10_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
     # By chance once in 10,000; states of fewer than ten draws count as one.
     few = expected < 10
     counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))
