@@ -4,7 +4,7 @@ import contextlib
 import functools
 
 import pytest
-from contract.estimators import ALL, each
+from contract.estimators import ALL, each, each_with
 from contract.frames import bits
 from sklearn.base import clone
 
@@ -23,8 +23,7 @@ def knowing(estimator):
     return model
 
 
-@each(WITH_CALLBACKS)
-@pytest.mark.parametrize("fail_at", HOOKS)
+@each_with("fail_at", HOOKS, WITH_CALLBACKS)
 def test_scikit_learns_check_of_errors(estimator, fail_at, monkeypatch):
     """Theirs has a fit that succeeds otherwise."""
     monkeypatch.setattr(own, "MaxIterEstimator", lambda: knowing(estimator))
@@ -63,8 +62,7 @@ class Interrupting(own.RecordingCallback):
         self._at("on_fit_task_end")
 
 
-@each(WITH_CALLBACKS)
-@pytest.mark.parametrize("at", HOOKS[:3])
+@each_with("at", HOOKS[:3], WITH_CALLBACKS)
 def test_callbacks_are_torn_down_after_an_interrupt(estimator, at):
     callback = Interrupting(at)
     model = clone(estimator).set_callbacks(callback)

@@ -1,7 +1,6 @@
 """The values of columns from one pass over batches, in any order of these."""
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -120,7 +119,7 @@ def of_table(place, n):
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
     k = list(SOURCES.values()).index(make)  # what is declared is the same for all sources
-    for place, n in product([0, k % 4], range(2)):
+    for place, n in {(0, 0), (0, k % 2), (k % 4, k % 2)}:
         expected, X = of_table(place, n)
         model = clone(expected).fit(make(X, tmp_path))
         same_columns(model, expected)

@@ -52,11 +52,11 @@ def regression(X, j, grid, power):
 
 def by_quadrature(X, edge_prior, scale, power):
     """Probabilities and mean interactions of the pairs of three columns, over all eight graphs."""
-    grid = np.linspace(-6, 6, 49)
-    zero, step = 24, grid[1] - grid[0]
+    grid = np.linspace(-6, 6, 33)
+    zero, step = 16, grid[1] - grid[0]
     f = [np.exp(g - g.max()) for g in (regression(X, j, grid, power) for j in range(3))]
     slab = cauchy.pdf(grid, scale=scale) * step * edge_prior
-    spike = np.where(np.arange(49) == zero, 1 - edge_prior, 0)
+    spike = np.where(np.arange(33) == zero, 1 - edge_prior, 0)
     total, present, mean = 0.0, np.zeros(3), np.zeros(3)
     for graph in product([0, 1], repeat=3):
         a, b, c = (slab if edge else spike for edge in graph)  # of pairs 01, 02, 12

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from contract.estimators import DENSITIES, each
+from contract.estimators import DENSITIES, each, each_with
 from contract.frames import all_states, bits
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -130,9 +130,12 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
         assert model.n_iter_ > 0 and np.isfinite(model.score(X))
 
 
-@each([SDCPRBM(2, max_iter=1, random_state=0), FSLLDensity(), FVBMPseudoLikelihood(),
-       BoltzmannImputer(random_state=0), BoltzmannOutlierDetector(random_state=0)])  # fmt: skip
-@pytest.mark.parametrize("code", [np.finfo(float).max, -np.finfo(float).max, 3.4028235e38])
+@each_with(
+    "code",
+    [np.finfo(float).max, -np.finfo(float).max, 3.4028235e38],
+    [SDCPRBM(2, max_iter=1, random_state=0), FVBMPseudoLikelihood(), FSLLDensity(),
+     BoltzmannImputer(random_state=0), BoltzmannOutlierDetector(random_state=0)],
+)  # fmt: skip
 def test_the_largest_floats_are_codes(estimator, code):
     """Finite scores, no cell left missing, and a warning."""
     rng = np.random.default_rng(0)

@@ -180,7 +180,7 @@ def test_bins_keep_their_penalty():
     rows = rng.normal(size=(300, 3)) + 0.5 * rng.normal(size=(300, 1))
     rows[rng.random(rows.shape) < 0.1] = np.nan
     model = FVBMPseudoLikelihood().fit(rows)
-    result = statistics.bootstrap(model, rows, 4, random_state=0)
+    result = statistics.bootstrap(model, rows, 2, random_state=0)
     assert_array_equal(np.nan_to_num(result.coupling_matrix(result.estimate)), model.coupling_)
     assert result.converged.all() and 0 < result.std_err.min() and result.std_err.max() < 2
     graph = statistics.to_networkx(model, result)

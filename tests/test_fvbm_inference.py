@@ -85,7 +85,7 @@ def test_simulated_oracle(shared_data):
 
 # Many data sets of one network.
 
-N_SETS, N_ROWS = 150, 1000
+N_SETS, N_ROWS = 100, 1000
 simulated = pytest.mark.xdist_group("data_sets_of_a_chain")
 
 
@@ -101,7 +101,7 @@ def data_sets():
 
 @simulated
 def test_intervals_cover_the_truth_and_errors_are_the_spread(data_sets):
-    """As if each data set had a single interval; 6 of the sd of a sample sd, 1 / sqrt(600)."""
+    """As if each data set had a single interval; 6 of the sd of a sample sd, 1 / sqrt(200)."""
     truth, _, _, results = data_sets
     theta = parameters_of(truth.coupling, truth.intercept)
     covered = [(result.ci_low < theta) & (theta < result.ci_high) for result in results]
@@ -146,10 +146,10 @@ def test_few_rows_want_the_jackknife():
 
 
 def test_p_values_of_blocks_are_uniform_without_interaction():
-    """Of 100 independent tables, 5 % are significant; a false alarm has the probability 1e-6."""
-    tables = np.random.default_rng(0).integers(3, size=(100, 300, 2))
+    """Of 60 independent tables, 5 % are significant; a false alarm has the probability 1e-6."""
+    tables = np.random.default_rng(0).integers(3, size=(60, 300, 2))
     small = [statistics.inference(fit(X), X).pair_p_value()[0, 1] < 0.05 for X in tables]
-    assert_share(np.mean(small), 100, 0.05)
+    assert_share(np.mean(small), 60, 0.05)
 
 
 # Wald's figures of single parameters.

@@ -44,14 +44,7 @@ def swept(x, free, seed, rows, draw):
 
 
 seeds = st.integers(0, 2**60)
-
-
 scales = st.sampled_from([1.0, 0.3])
-
-
-FIRST, N_SWEEPS = 5, 3
-
-
 FIRST, N_SWEEPS = 5, 3
 
 

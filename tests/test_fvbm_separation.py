@@ -110,10 +110,9 @@ def test_directions_that_differ_by_rounding_are_one():
     assert _separation.span_of(twice).shape == (4, 1)
 
 
-@pytest.mark.parametrize(("alpha", "gaps", "missing"), [
-    (0.0, 0, "em"), (0.0, 0.05, "em"), (1e-3, 0.05, "em"), (0.01, 0, "em"),
-    (0.01, 0.05, "observed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("alpha", "gaps", "missing"), [(0.0, 0, "em"), (0.0, 0.05, "em"), (0.01, 0.05, "observed")]
+)
 def test_columns_with_rare_values_are_found_independent(alpha, gaps, missing):
     """Of 60 tests of pairs, 11 and more are below .05 in 2 of 10,000 runs.
 
@@ -313,8 +312,8 @@ def test_pictures():
 
 @pytest.mark.parametrize(
     ("n_tables", "n_rows", "chances"),
-    [(75, 300, [LEVELS] * 3), (150, 120, [[1 - p, p] for p in RATES]),
-     (75, 200, [[0.98, 0.02]] * 3), (40, 200, [[0.9, 0.06, 0.02, 0.02]] * 3)],
+    [(40, 300, [LEVELS] * 3), (80, 120, [[1 - p, p] for p in RATES]),
+     (40, 200, [[0.98, 0.02]] * 3), (40, 200, [[0.9, 0.06, 0.02, 0.02]] * 3)],
     ids=["levels", "bits", "rare bits", "rare levels"],
 )  # fmt: skip
 def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):

@@ -27,6 +27,9 @@ def test_couplings_are_those_of_the_energy(n, coding):
     plain = FVBMPseudoLikelihood.from_couplings(J, coding=coding)
     zeros = FVBMPseudoLikelihood.from_couplings(J, np.zeros(n), coding=coding)
     assert_array_equal(plain.score_samples(x), zeros.score_samples(x))
+    for shape in ((1, n), (n, 1)):  # a row or a column
+        other = FVBMPseudoLikelihood.from_couplings(J, h.reshape(shape), coding=coding)
+        assert_array_equal(other.intercept_, network.intercept_)
 
 
 def test_a_network_of_couplings_learns_from_rows_of_its_own():
@@ -44,6 +47,9 @@ def test_parameters_are_those_of_the_rbm(dtype):
     rbm, exact = SDCPRBM.from_parameters(W, b, c), SmallRBM(W, b, c)
     assert_allclose(np.exp(rbm.score_samples(exact.V)), exact.p, rtol=1e-5)
     assert rbm.components_.dtype == dtype and rbm.get_params() == SDCPRBM(3).get_params()
+    for shape in ((1, -1), (-1, 1)):
+        other = SDCPRBM.from_parameters(W, b.reshape(shape), c.reshape(shape))
+        assert_array_equal(other.score_samples(exact.V), rbm.score_samples(exact.V))
     W[...] = 0  # the RBM has a copy
     assert rbm.components_.any()
     rows = exact.V[rng.choice(32, 200)].astype(dtype)

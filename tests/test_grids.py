@@ -64,7 +64,7 @@ def test_batches_have_grids():
 
 @functools.cache
 def filler():
-    frame = on_grids()
+    frame = on_grids(150)
     gaps = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.3)
     return gaps, BoltzmannImputer(random_state=0).fit(gaps)
 

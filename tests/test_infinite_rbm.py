@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from contract.state import assert_goes_on
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from scipy.special import expit, logsumexp
@@ -41,12 +40,6 @@ def fitted(X, **kwargs):
         max_components=4, early_stopping=False, n_model_samples=500, alpha=0.01, random_state=0
     )
     return InfiniteRBM(**parameters | kwargs).fit(X)
-
-
-@pytest.fixture(scope="module")
-def model():
-    """A fit that tests compare others with, and leave as it is."""
-    return fitted(BITS.astype(float))
 
 
 def learner_of(W, b, c, offset=None):
@@ -265,10 +258,6 @@ def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
     assert (model.n_components_ > n_units) == (later.max() > kept)
     if later.max() <= kept:
         np.testing.assert_array_equal(model.components_, before)
-
-
-def test_a_fit_goes_on_as_if_it_had_not_ended(X, model):
-    assert_goes_on(model, X)
 
 
 def test_sampled_gain_against_the_exact_one(rbm, learner, data):

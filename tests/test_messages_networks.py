@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from networks import fit
-from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import (
-    SDCPRBM,
     BoltzmannImputer,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -178,11 +176,3 @@ def test_more_values_in_a_column_that_is_declared_as_binary(values):
     for kind in remedies:
         model = FVBMPseudoLikelihood(columns={"a": kind}, alpha=0.1)
         assert np.isfinite(model.fit(X).score(X))
-
-
-@pytest.mark.parametrize("shape", [(1, -1), (-1, 1), (-1,)])
-def test_biases_may_be_a_row_or_a_column(shape):
-    b, c = np.arange(3.0), np.arange(2.0)
-    rbm = SDCPRBM.from_parameters(np.ones((2, 3)), b.reshape(shape), c.reshape(shape))
-    assert_array_equal(rbm.intercept_visible_, b)
-    assert_array_equal(rbm.intercept_hidden_, c)

@@ -206,6 +206,7 @@ def brute_surprise(density, row, j, values):
     [
         (FVBMPseudoLikelihood(columns=range(3), unseen="error"), 0),
         (SDCPRBM(4, columns=[list(range(3))] * 5, max_iter=10), 0),
+        (FSLLDensity(columns=range(3), unseen="error"), 0),
         (FVBMPseudoLikelihood(), -1),
     ],
     ids=lambda value: type(value).__name__,
@@ -317,7 +318,9 @@ def test_batches_have_the_outliers_of_their_table():
     frame.loc[7] = [2, 2, 2, 2, 0.0]
     frame.loc[9::10, "c1"] = np.nan
     batches = Batches([frame[:100], frame[100:]])
-    detector = BoltzmannOutlierDetector(random_state=0).fit(batches)
+    detector = BoltzmannOutlierDetector(random_state=0)
+    labels = detector.fit_predict(batches)
+    assert_array_equal(labels == -1, detector.held_out_scores_ < detector.offset_)
     whole = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(frame)
     assert_allclose(detector.score_samples(frame), whole.score_samples(frame), atol=0.1)
     assert detector.predict(frame)[7] == -1 and detector.offset_ == pytest.approx(
@@ -325,5 +328,3 @@ def test_batches_have_the_outliers_of_their_table():
     )
     # The scores of held-out rows are lower than those of rows of the fit.
     assert detector.held_out_scores_.mean() < 0
-    labels = detector.fit_predict(batches)
-    assert_array_equal(labels == -1, detector.held_out_scores_ < detector.offset_)

@@ -31,7 +31,10 @@ simulated = pytest.mark.parametrize(
 
 
 def inference(X, **options):
-    return statistics.inference(FVBMPseudoLikelihood().fit(X), X, **options)
+    """Where no cell is missing, the couplings of the network have no part in it."""
+    has_gaps = pd.DataFrame(X).isna().any(axis=None)
+    model = FVBMPseudoLikelihood() if has_gaps else FVBMPseudoLikelihood(max_iter=1)
+    return statistics.inference(model.fit(X), X, **options)
 
 
 def pair(frame, one, other):
@@ -262,7 +265,7 @@ def test_a_number_that_follows_from_others_is_refused():
 
 
 def test_selected_edges_of_a_table_with_numbers():
-    X = chain(800, np.random.default_rng(3))
+    X = chain(500, np.random.default_rng(3))
     result = statistics.inference(SparseFVBM(), X, split=0.5, random_state=0)
     p_value = result.pair_p_value()
     assert p_value[0, 1] < 1e-6 and result.to_frame().loc[("z", "x"), "df"] == 1

@@ -104,13 +104,6 @@ def test_energies_of_given_bits_have_their_constant():
     )
 
 
-@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (3,)])
-def test_fields_may_be_a_row_or_a_column(shape):
-    h = np.arange(3.0)
-    network = FVBMPseudoLikelihood.from_couplings(np.zeros((3, 3)), h.reshape(shape))
-    assert_array_equal(network.intercept_, h)
-
-
 def given_rbm():
     rng = np.random.default_rng(0)
     return SDCPRBM.from_parameters(*(rng.normal(size=shape) for shape in [(3, 4), 4, 3]))
@@ -218,14 +211,14 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
 def test_clusters_have_the_law_of_the_spins(scale):
-    """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
+    """Frequencies of 32 states in 10,000 draws, of which each one is independent."""
     J, h = ising(5, scale=scale)
     J[0, 1:] = J[1:, 0] = 0
     states, log_w = log_weights(J, h)
-    drawn = swendsen_wang(J, h, 20_000, np.random.default_rng(0))
-    assert drawn.dtype == np.int8 and drawn.shape == (20_000, 5)
+    drawn = swendsen_wang(J, h, 10_000, np.random.default_rng(0))
+    assert drawn.dtype == np.int8 and drawn.shape == (10_000, 5)
     counts = (drawn @ 2 ** np.arange(5)[:, np.newaxis] == states @ 2 ** np.arange(5)).sum(axis=0)
-    expected = 20_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
+    expected = 10_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
     # By chance once in 10,000; states of fewer than ten draws count as one.
     few = expected < 10
     counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))

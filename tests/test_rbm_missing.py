@@ -151,6 +151,7 @@ def test_scores_of_incomplete_rows(estimator, gaps):
     assert_allclose(model.score_samples(gaps), exactly.log_sums(gaps), atol=1e-5)
     nothing = np.full((2, 6), np.nan)
     assert_array_equal(model.score_samples(nothing), 0)
+    assert_array_equal(model.free_energy(nothing), -model.log_partition_)
     mixed = np.vstack([gaps[:3], nothing, rows[:2]])
     assert model.score_samples(mixed)[3:5].tolist() == [0, 0]
     assert model.transform(mixed).shape == (7, len(model.components_))

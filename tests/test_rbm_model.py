@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from oracles import assert_drawn
-from oracles_rbm import SmallRBM, binary, law_of, random_rbm, typed
+from oracles_rbm import SmallRBM, law_of, random_rbm, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -120,19 +119,6 @@ def assert_exact(law, dtype, rtol):
         assert_array_equal(_enumeration.enumerated(model.visible, 2, 4), V[2:4])
         log_p = -model.free_energy(V.astype(dtype)) - law.log_Z
         assert_allclose(log_p, law.log_p, rtol=10 * rtol, atol=10 * rtol)
-
-
-def test_log_probabilities_of_an_estimator():
-    """They sum to one, and so does a row without a cell, whose free energy is -ln Z."""
-    X = np.random.default_rng(0).integers(2, size=(30, 5))
-    model = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
-    rows, nothing = binary(5), np.full((1, 5), np.nan)
-    log_p = model.score_samples(rows)
-    assert logsumexp(log_p) == pytest.approx(0, abs=1e-5)
-    assert_allclose(log_p, -model.free_energy(rows) - model.log_partition_)
-    assert model.log_partition_ == pytest.approx(logsumexp(-model.free_energy(rows)), abs=1e-5)
-    assert model.score_samples(nothing)[0] == 0
-    assert model.free_energy(nothing)[0] == -model.log_partition_
 
 
 @pytest.mark.parametrize("cell", [1.0, 1.5, -0.5])

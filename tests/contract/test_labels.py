@@ -61,7 +61,7 @@ QUICK = [FVBMPseudoLikelihood(max_iter=5), FSLLDensity()]
 
 @each(QUICK)
 @pytest.mark.parametrize("kind", LABELS)
-@settings(max_examples=cases(2))
+@settings(max_examples=cases(1))
 @given(data=st.data())
 def test_a_label_means_what_a_name_means(estimator, kind, data):
     X, new = table(), data.draw(labels(kind))

@@ -54,10 +54,13 @@ def ways(estimator):
     return found + ["batches"] * (len(found) == 2)
 
 
-CASES = [(e, how) for e in MODELS for how in ways(e)]
-each_way = pytest.mark.parametrize(
-    ("estimator", "how"), CASES, ids=[f"{name_of(e)}-{how}" for e, how in CASES]
-)
+def each_of(cases):
+    ids = [f"{name_of(e)}-{how}" for e, how in cases]
+    return pytest.mark.parametrize(("estimator", "how"), cases, ids=ids)
+
+
+each_way = each_of([(e, how) for e in MODELS for how in ways(e)])
+a_way_of_each = each_of([(e, ways(e)[k % len(ways(e))]) for k, e in enumerate(MODELS)])
 
 
 def message_of(call):
@@ -91,12 +94,12 @@ def test_new_categories_are_learned_or_told(estimator, how):
     assert remedy in message
 
 
-@each_way
+@a_way_of_each
 def test_rows_without_new_values_are_taken_in_silence(estimator, how):
     assert message_of(lambda: continued(estimator, how, FIRST)) is None
 
 
-@each_way
+@a_way_of_each
 def test_unseen_decides(estimator, how):
     with pytest.raises(ValueError, match="column 'city' has the value '(Athens|Oslo)'"):
         continued(clone(estimator).set_params(unseen="error"), how, LATER)
@@ -106,7 +109,7 @@ def test_unseen_decides(estimator, how):
     assert ("leave `unseen` at 'smooth'" in message) == isinstance(estimator, GROWING)
 
 
-@each_way
+@a_way_of_each
 def test_names_of_columns_stay_those_of_the_first_fit(estimator, how):
     with pytest.raises(ValueError, match="[Ff]eature names|In batch 0"):
         continued(estimator, how, FIRST.rename(columns={"city": "town"}))

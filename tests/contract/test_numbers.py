@@ -167,13 +167,13 @@ def test_probabilities_of_all_rows_sum_to_one(estimator):
 
 @each(WITH_SCORES)
 def test_quantiles_are_those_of_draws(estimator):
-    """Shares of 2,000 draws within four standard errors: 1 false alarm in 2,000 tests of six."""
+    """Shares of 1,000 draws within four standard errors: 1 false alarm in 2,000 tests of six."""
     model = fitted(estimator)
     row = wages().iloc[[3]].assign(age=np.nan)
     levels = np.array([0.1, 0.5, 0.8])
     (found,) = model.predict_column_quantiles(row, "age", levels)
-    draws = model.impute(row.loc[row.index.repeat(2000)], how="sample", random_state=0)["age"]
-    error = 4 * np.sqrt(levels * (1 - levels) / 2000)
+    draws = model.impute(row.loc[row.index.repeat(1000)], how="sample", random_state=0)["age"]
+    error = 4 * np.sqrt(levels * (1 - levels) / 1000)
     assert (np.mean(draws.to_numpy()[:, None] <= found, axis=0) >= levels - error).all()
     assert (np.mean(draws.to_numpy()[:, None] < found, axis=0) <= levels + error).all()
     ends = model.predict_column_quantiles(row, "age", [0, 1])

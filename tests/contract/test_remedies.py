@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from contract.messages_cells import DAYS, GAP, HOURS, OBJECTS, PERIODS, TEXTS, N, cells
+from contract.once import once
 from contract.test_messages import read, said
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -167,13 +168,21 @@ def test_each_way_out_of_a_type_that_is_refused(what, estimator):
         assert "Error" not in fit(repaired(X, f": {line}."), clone(estimator)), line
 
 
+@once
+def of_known_cells(k):
+    """A table of a kind of cells and a network of it."""
+    cells = ([*"ab"], [0.5, 7.25], [0, 1], [2, 3, 30], DAYS)[k]
+    X = pd.DataFrame({"x": np.resize(cells, 60), "y": np.arange(60) % 2})
+    return X, FVBMPseudoLikelihood().fit(X)
+
+
 @pytest.mark.parametrize("cell", [[1], {"a": 1}, Decimal("sNaN"), 10**400, "9" * 5000, 1j],
                          ids=lambda cell: str(cell)[:9])  # fmt: skip
-@pytest.mark.parametrize("known", [[*"ab"], [0.5, 7.25], [0, 1], [2, 3, 30], DAYS])
+@pytest.mark.parametrize("known", range(5))
 def test_odd_cells_of_later_rows(known, cell):
     """They are cells, or an error names their column."""
-    X = pd.DataFrame({"x": np.resize(known, 60), "y": np.arange(60) % 2})
-    model, later = FVBMPseudoLikelihood().fit(X), X.astype({"x": object})
+    X, model = of_known_cells(known)
+    later = X.astype({"x": object})
     later.at[3, "x"] = cell
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

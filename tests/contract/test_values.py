@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from conftest import cases
-from contract.estimators import META, OF_ANY_TABLE, by_turns, each, name_of
+from contract.estimators import META, OF_ANY_TABLE, by_turns, each, each_with, name_of
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
@@ -286,8 +286,7 @@ def in_utc(X):
     return dtype, [c and c.astimezone(dt.UTC).replace(tzinfo=None) for c in cells]
 
 
-@pytest.mark.parametrize("library", ZONED)
-@each(OF_ANY_TABLE)
+@each_with("library", ZONED, OF_ANY_TABLE)
 def test_dates_with_a_zone_are_the_same_instants_in_all_libraries(estimator, library):
     moments = [None, *INSTANTS[1:]]
     X, plain = ZONED[library](moments), pd.DataFrame({"x": in_utc({"x": pd.Series(moments)})[1]})

@@ -21,9 +21,6 @@ from oracles_rbm import agreeing, binary
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import (
     SDCPRBM,
-    BoltzmannImputer,
-    BoltzmannOutlierDetector,
-    FSLLDensity,
     FVBMPseudoLikelihood,
     MaximumEntropy,
 )
@@ -173,28 +170,6 @@ def test_draws_have_these_probabilities(estimator):
     assert_drawn(numbers_of(cells, drawn), states, law.ravel())
 
 
-@each([FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(4, max_iter=3, random_state=0)])
-def test_imputer_and_detector_have_them_too(estimator):
-    X = every_kind()[["city", "member"]].assign(old=lambda t: t.index % 7 < 3)
-    imputer = BoltzmannImputer(clone(estimator), random_state=0).fit(X)
-    detector = BoltzmannOutlierDetector(clone(estimator)).fit(X)
-    rows = X.head(9).astype(object)
-    for k, j in [(1, 0), (2, 1), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2)]:
-        rows.iloc[k, j] = None
-    cells = imputer.predict_cell_proba(rows)
-    for name, found in cells.items():
-        expected = ratios(imputer.estimator_, rows, name)
-        assert_allclose(found.probabilities, expected[found.rows], rtol=0, atol=1e-5)
-    surprise = detector.explain(rows)
-    for name in X:
-        p = ratios(detector.estimator_, rows, name)
-        values = sorted(X[name].unique())
-        for i, cell in enumerate(rows[name]):
-            if cell is not None:
-                expected = -np.log(p[i, values.index(cell)])
-                assert surprise[name].iloc[i] == pytest.approx(expected, abs=1e-4)
-
-
 def ratios(model, rows, name):
     """exp(score_samples) of the values of a column over their sum."""
     logs = np.column_stack([
@@ -340,7 +315,7 @@ def test_a_row_without_a_vote_has_the_share_of_the_parties():
     model = SDCPRBM(20, max_iter=20, early_stopping=False, random_state=0).fit(votes)
     row = votes.iloc[[0]].astype(object).mask(np.ones((1, 17), dtype=bool))
     expected = ratios(model, row, "party")
-    for seed in range(8):
+    for seed in range(4):
         p = model.predict_column_proba(row, "party", random_state=seed)
         assert_allclose(p, expected, atol=1e-6)
 
