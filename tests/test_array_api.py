@@ -20,7 +20,7 @@ from sklearn.datasets import make_classification
 from sklearn.utils import _array_api, estimator_checks
 
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, TAPRBM, InfiniteRBM, RBMClassifier
+from sklearn_boltz.restricted import SDCPRBM, TAP, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -44,6 +44,7 @@ FITS = {
 }
 TAP_FITS = {
     "TAP": {},
+    "short TAP": {"inference": TAP(max_iter=2, n_gibbs=0)},
     "naive mean field": {"inference": "naive"},
     "persistent TAP": {"persistent": True},
     "TAP with l1": {"penalty": "l1", "alpha": 0.01},
@@ -158,6 +159,7 @@ def assert_same_partition_function(mine, reference, **settings):
             for model in (mine, reference)
         )
         assert found.value == pytest.approx(wanted.value, abs=1e-8)
+        assert found.verdict == wanted.verdict
         if method == "ais":
             assert_close(found.log_weights, wanted.log_weights, 1e-9)
     found, wanted = (m.sample(10, 0, n_steps=20, init="ladder") for m in (mine, reference))
