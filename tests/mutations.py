@@ -7,9 +7,9 @@
 
 Each mutation is a small error of the kind that a hand makes: another operator, or another number
 beside one, in the folders of `ROOMS`. One whose tests pass survives: something is not tested.
-The tests are those of the files that run the changed line, the fastest first, for `--budget`
-seconds: what sees an error by chance in the slowest test does not count. Which lines a file runs
-is recorded by coverage.py (to be installed) in build/, again where a file of tests has changed.
+The tests are those that run the changed line, the fastest first, for `--budget` seconds: what sees
+an error by chance in the slowest test does not count. Which lines a test runs is recorded by
+coverage.py (to be installed) in build/, again where a file of tests has changed.
 Not each is an error: some change rounding only, some what ends a search. Those that survive have
 to be looked at. The source is put back after each, also after Ctrl-C.
 """
@@ -23,12 +23,13 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import tokenize
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -36,8 +37,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sklearn_boltz"
 RECORDS = ROOT / "build" / "covered"
-PATHS = os.pathsep.join([str(ROOT), *sys.path])
-HANGS = 1800  # seconds after which tests will not end
+PATHS = os.pathsep.join([str(ROOT), str(ROOT / "tests"), *sys.path])
+MOST_MEMORY = 2**33  # bytes, where a check of what fits is changed
+# What takes longer, in seconds, will not end.
+ENDS = "-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"
 
 
 class Mutation(NamedTuple):
@@ -55,10 +58,11 @@ class Mutation(NamedTuple):
 # The mathematics, and the tests that each room may need.
 ROOMS = {
     "meta/": "test_meta_*.py test_imputer.py",
-    "restricted/": "test_rbm_*.py test_tap_estimators.py test_layered.py test_infinite_rbm.py",
+    "restricted/": "test_rbm_*.py test_tap_estimators.py test_layered.py test_infinite_rbm.py "
+    "contract/test_messages.py",
     "restricted/*/": "test_rbm_*.py test_tap*.py test_layered.py test_infinite_rbm.py "
     "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py "
-    "test_distributed.py test_array_api.py test_physics.py",
+    "test_distributed.py test_array_api.py test_physics.py test_batches.py",
     "networks/*/": "test_fvbm*.py test_location.py test_joint_network.py test_physics.py "
     "test_mixed_models.py test_scores.py contract/test_enumeration.py",
     "partition/": "test_ladder.py test_rbm_ladder.py test_rbm_model.py test_fvbm_ladder.py "
@@ -131,12 +135,16 @@ def mutation_at(path, site):
 
 
 def tests_of(lines, room, budget):
-    """Files of tests that run one of these lines, the fastest first, for `budget` seconds."""
+    """The tests that run one of these lines, the fastest first, for `budget` seconds."""
     paths = {path for words in ROOMS[room].split() for path in (ROOT / "tests").glob(words)}
-    seconds = {path: covered(path)[0] for path in paths if covered(path)[1] & lines}
-    fastest = sorted(seconds, key=seconds.get)
-    spent = accumulate(map(seconds.get, fastest[1:]), initial=0)
-    return [path for path, before in zip(fastest, spent, strict=False) if before <= budget]
+    found = sorted(
+        (seconds, test)
+        for path in paths
+        for test, (seconds, run) in covered(path).items()
+        if any(number in run.get(str(file), ()) for file, number in lines)
+    )
+    spent = accumulate((seconds for seconds, _ in found), initial=0)
+    return [test for (_, test), before in zip(found, spent, strict=False) if before <= budget]
 
 
 @functools.cache
@@ -180,27 +188,49 @@ def kernels_of(path):
 
 @functools.cache
 def covered(tests):
-    """Seconds of a file of tests, and the lines of the package that it runs: (file, number)."""
+    """Of each test of a file: its seconds, and the lines that it runs of files of the package."""
     digest = hashlib.md5(tests.read_bytes()).hexdigest()
-    record = RECORDS / f"{tests.stem}-{digest}.json"
-    if not record.exists():
+    path = RECORDS / f"{tests.stem}-{digest}.json"
+    if not path.exists():
         print("recording", tests.name, flush=True)
         RECORDS.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile() as data:
-            before = os.times().children_user
-            options = f"--data-file={data.name}", f"--source={PACKAGE}"
-            ended = pytest([tests], "-m", "coverage", "run", *options)
-            if ended.returncode not in (0, 5):
-                raise RuntimeError(ended.stdout.decode())
-            seconds = os.times().children_user - before
-            from coverage import CoverageData  # which the suite does without
+        ended = pytest("-c", "import mutations; mutations.record()", path, tests)
+        if ended.returncode:
+            raise RuntimeError(ended.stdout.decode())
+    return json.loads(path.read_text())
 
-            found = CoverageData(data.name)
-            found.read()
-            lines = {path: sorted(found.lines(path)) for path in found.measured_files()}
-        record.write_text(json.dumps([seconds, lines]))
-    seconds, lines = json.loads(record.read_text())
-    return seconds, {(Path(path), number) for path in lines for number in lines[path]}
+
+class Recorder:
+    """A plugin of pytest: the seconds of each test, and a context of coverage.py for it."""
+
+    def __init__(self, coverage):
+        self.coverage = coverage
+        self.seconds = Counter()
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] += report.duration
+
+
+def record():
+    """Run the tests that the command line names after a file, and write the record to this file."""
+    import pytest
+    from coverage import Coverage  # which the suite does without
+
+    coverage = Coverage(data_file=None, source=[str(PACKAGE)])
+    recorder, found = Recorder(coverage), {}
+    with coverage.collect():
+        ended = pytest.main(sys.argv[2:], plugins=[recorder])
+    if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        sys.exit(ended)
+    data = coverage.get_data()
+    for test, seconds in recorder.seconds.items():
+        data.set_query_context(test)
+        lines = ((path, data.lines(path)) for path in data.measured_files())
+        found[test] = seconds, {path: run for path, run in lines if run}
+    Path(sys.argv[1]).write_text(json.dumps(found))
 
 
 def main():
@@ -227,7 +257,7 @@ def main():
         start = time.perf_counter()
         outcome = run(mutation, tests) if tests else "not run"
         seconds = time.perf_counter() - start
-        names = " ".join(test.stem for test in tests)
+        names = " ".join(sorted({Path(test.split("::")[0]).stem for test in tests}))
         print(f"{number:3d} {outcome:8} {seconds:5.0f} s  {mutation}  ({names})", flush=True)
         if outcome != "killed":
             survivors.append(mutation)
@@ -238,10 +268,12 @@ def main():
 def run(mutation, tests):
     """Change the file, run the tests, and put the file back; -> "killed" or "survived"."""
     path = PACKAGE / mutation.file
-    source, times = path.read_text(encoding="utf-8"), path.stat()
+    source = path.read_text(encoding="utf-8")
     n_found = source.count(mutation.old)
     if n_found != 1:
         return f"{n_found} times"
+    build(path)  # so that there is what can be put back
+    kept = [(file, file.read_bytes(), file.stat()) for file in (path, *compiled(path))]
     try:
         path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
         build(path)
@@ -249,10 +281,21 @@ def run(mutation, tests):
     except subprocess.CalledProcessError:  # it cannot be compiled
         return "killed"
     finally:
-        path.write_text(source, encoding="utf-8")
-        if path.suffix == ".py":  # so that what was compiled of it stays valid
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        build(path)
+        for file, content, times in kept:  # with its times, so that what is made of it stays valid
+            file.write_bytes(content)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def compiled(path):
+    """What is made of a kernel or of a header."""
+    if path.suffix == ".py":
+        return []
+    return [
+        file
+        for kernel in kernels_of(path)
+        for folder in (kernel.parent, *ROOT.glob("build/lib.*"))
+        for file in (*folder.rglob(f"{kernel.stem}.c"), *folder.rglob(f"{kernel.stem}.*.so"))
+    ]
 
 
 def build(path):
@@ -263,20 +306,17 @@ def build(path):
 
 
 def fail(tests):
-    """Whether one of these files of tests fails."""
-    try:
-        ended = pytest(tests)
-    except subprocess.TimeoutExpired:
-        return True
-    return ended.returncode != 0
+    """Whether one of these tests fails, or does not end."""
+    return pytest("-m", "pytest", "-x", *ENDS, *tests).returncode != 0
 
 
-def pytest(files, *runner):
-    """Run files of tests, without a trace in the caches of Python and of pytest."""
-    call = [sys.executable, *runner, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+def pytest(*call):
+    """Run tests by a call of Python, without a trace in the caches of Python and of pytest."""
+    call = [sys.executable, *call, "-q", "-p", "no:cacheprovider"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": PATHS}
-    options = dict(cwd=ROOT, env=environment, capture_output=True, check=False, timeout=HANGS)
-    return subprocess.run(call, **options)
+    options = dict(cwd=ROOT, env=environment, capture_output=True, check=False)
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    return subprocess.run(call, preexec_fn=limit, **options)
 
 
 if __name__ == "__main__":

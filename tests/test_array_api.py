@@ -20,7 +20,7 @@ from sklearn.datasets import make_classification
 from sklearn.utils import _array_api, estimator_checks
 
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, TAPRBM, InfiniteRBM, RBMClassifier
+from sklearn_boltz.restricted import SDCPRBM, TAP, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -44,6 +44,7 @@ FITS = {
 }
 TAP_FITS = {
     "TAP": {},
+    "short TAP": {"inference": TAP(max_iter=2, n_gibbs=0)},
     "naive mean field": {"inference": "naive"},
     "persistent TAP": {"persistent": True},
     "TAP with l1": {"penalty": "l1", "alpha": 0.01},
@@ -249,6 +250,16 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
             assert (as_numpy(found) == getattr(reference, name)(X, random_state=2)).all()
         assert_same_samples(mine, reference, rows, X)
         assert_same_partition_function(mine, reference, n_temperatures=50, n_chains=30)
+
+
+def test_states_climb_a_ladder_as_with_numpy(xp, X):
+    reference = machine(max_iter=1).fit(X)
+    reference.components_ = 2 * np.random.default_rng(0).normal(size=reference.components_.shape)
+    found, wanted = (
+        model.log_partition("ladder", random_state=0, tol=9.0, n_chains=10)
+        for model in (xp.has(reference), reference)
+    )
+    assert found.verdict == wanted.verdict  # with the number of states that have come to the top
 
 
 @SHORT

@@ -383,6 +383,16 @@ def test_what_is_filled_of_independent_columns():
         BoltzmannImputer(SDCPRBM(max_iter=2), how="median").fit_transform(gaps)
 
 
+def test_of_few_numbers_one_of_a_likely_bin_is_filled():
+    rng = np.random.default_rng(0)
+    word = rng.integers(2, size=1000)
+    price = (20 * word + rng.integers(20, size=1000)) / 2
+    price[:50] = np.nan
+    X = pd.DataFrame({"word": np.array(["low", "high"])[word], "price": price})
+    filled = BoltzmannImputer().set_output(transform="pandas").fit_transform(X)
+    assert_array_equal(filled["price"][:50] >= 10, word[:50])
+
+
 def test_of_few_numbers_each_counts_a_cell_of_its_bin_more():
     counts = np.random.default_rng(0).integers(5, size=(4, 6)).astype(float)
     bins = np.array([0, 0, 1, 1, 1, 2])

@@ -208,8 +208,8 @@ def test_what_batches_do_not_take():
 
 
 def test_an_rbm_knows_probabilities_codes_and_other_numbers_by_their_range():
-    columns = [0.25, 1], [0, 1], [0, 1, 2], [0, 1.5], [-0.5, 0.2, 1]
+    columns = [0.25, 1], [0, 1], range(21), [0, 1.5], [-0.5, 0.2, 1]
     X = np.column_stack([np.resize(cells, 60) for cells in columns])
     model = BoltzmannClassifier(SDCPRBM(2, max_iter=1)).fit(X, np.arange(60) // 30)
     found = model.estimators_[0].columns
-    assert found == ["probability", "probability", [0, 1, 2], "gaussian", "gaussian"]
+    assert found == ["probability", "probability", list(range(21)), "gaussian", "gaussian"]

@@ -140,11 +140,12 @@ def test_a_word_that_fit_has_not_seen_is_improbable():
 # Offsets.
 
 
-def test_the_fence_is_that_of_held_out_scores():
-    """Tukey's, of quantiles of the scores as often as the rows count."""
+@pytest.mark.parametrize("density", [None, KernelDensity()])
+def test_the_fence_is_that_of_held_out_scores(density):
+    """Tukey's, of quantiles of the scores as often as the rows count; few are equal of kernels."""
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(40, 1)), rng.integers(1, 5, size=40)
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=weights)
+    detector = BoltzmannOutlierDetector(density, random_state=0).fit(X, sample_weight=weights)
     scores = np.repeat(detector.held_out_scores_, weights)
     first, third = np.quantile(scores, [0.25, 0.75], method="averaged_inverted_cdf")
     assert detector.offset_ == pytest.approx(first - 1.5 * (third - first))
@@ -179,6 +180,15 @@ def test_other_densities_and_searches():
     grid = {"contamination": [0.01, 0.5]}
     search = GridSearchCV(kernels, grid, scoring="accuracy", cv=2).fit(X, y)
     assert search.best_params_ == {"contamination": 0.01}
+
+
+@pytest.mark.parametrize("container", [np.asarray, lambda X: Batches([X[:30], X[30:]])])
+def test_the_offset_is_no_higher_than_that_of_rows_of_the_fit(container):
+    X = (np.random.default_rng(0).random((60, 4)) < [0.2, 0.5, 0.7, 0.4]).astype(int)
+    detector = BoltzmannOutlierDetector(FSLLDensity(), contamination=0.2, random_state=0)
+    scores = np.stack([detector.fit(container(X)).held_out_scores_, detector.score_samples(X)])
+    held_out, own = np.quantile(scores, 0.2, axis=1, method="averaged_inverted_cdf")
+    assert detector.offset_ == pytest.approx(min(held_out, own))
 
 
 @pytest.mark.parametrize("contamination", ["auto", 0.1])

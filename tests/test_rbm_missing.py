@@ -124,6 +124,29 @@ def test_annealing_of_missing_cells_is_unbiased(machine, monkeypatch, workers):
     assert abs(ratios.mean() - 1) < SIGMAS * ratios.std() / np.sqrt(len(ratios))
 
 
+def test_the_figures_of_a_fit_are_of_observed_cells():
+    """All of them if the columns are few."""
+    X = np.random.default_rng(0).integers(2, size=(200, 20)).astype(float)
+    X[:, 1] = X[:, 0]
+    model = SDCPRBM(2, max_iter=3, random_state=0).fit(X[:, :10])
+    found = model.history_["log_pseudo_likelihood"][-1]
+    assert found == pytest.approx(model.log_pseudo_likelihood(X[:, :10]).mean())
+    X[np.random.default_rng(1).random(X.shape) < 0.4] = np.nan
+    model = SDCPRBM(2, learning_rate=1e-9, max_iter=1, random_state=0).fit(X)
+    found = model.history_["log_pseudo_likelihood"][-1]
+    assert found == pytest.approx(-np.log(2) * (~np.isnan(X)).sum() / len(X), rel=0.03)
+
+
+def test_as_many_bits_as_the_limit_are_summed_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    model = SDCPRBM(4, max_iter=1, random_state=0).fit(rng.integers(2, size=(20, 6)))
+    model.components_, V = rng.normal(size=(4, 6)), np.array([[1, 0, 1, *[np.nan] * 3]])
+    expected = model.free_energy(V)
+    for most, is_exact in ((3, True), (2, False)):
+        monkeypatch.setattr(_observed, "EXACT_SUM", most)
+        assert (model.free_energy(V) == expected) == is_exact
+
+
 def test_a_row_does_not_depend_on_others(monkeypatch):
     for name in ("EXACT_SUM", "EXACT_MISSING", "EXACT_HIDDEN"):
         monkeypatch.setattr(_observed, name, -1)

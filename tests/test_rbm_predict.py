@@ -18,8 +18,9 @@ from oracles_rbm import (
     random_rbm,
     with_parameters,
 )
-from private import exact_free_energy
+from private import _modes, exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPRBM
+from sklearn_boltz.units import Bernoulli
 
 N_DRAWS = 10_000
 
@@ -86,6 +87,17 @@ def test_mode_of_a_deep_model_sums_the_other_layers_out(way, method):
             assert found > 0.6 * law.max()
             n_found += found == law.max()
     assert n_found >= 28  # of 30
+
+
+def test_an_ascent_goes_on_where_all_cells_have_changed():
+    """From (0, 0) to (1, 1), and then to (1, 0), where it ends."""
+
+    def field_given(rows):
+        return np.where(rows.any(axis=1, keepdims=True), [1.0, -1.0], 1.0)
+
+    V, units = np.zeros((1, 2)), Bernoulli(np.zeros(2))
+    found = _modes.expectation_maximisation(units, field_given, V, np.isfinite(V))
+    assert_array_equal(found, [[1, 0]])
 
 
 def test_modes_beyond_enumeration_cannot_be_improved():

@@ -96,6 +96,19 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
 
 
+def test_a_single_persistent_chain_goes_on():
+    """In the kernel of plain steps as with a momentum, in steps of their own."""
+    rbm, V = random_rbm(9, 5), np.random.default_rng(1).integers(2, size=(30, 9)).astype(float)
+    scheme, found = Scheme(centered=False, persistent=True, n_chains=1), []
+    for momentum in (0.0, 1e-30):
+        learner = learner_of(rbm, np.zeros(9), scheme, Stream(5), momentum)
+        for _ in range(3):
+            learner.learn(learner.in_memory(V), 0.3, Workers(1))
+        found.append(np.concatenate([np.ravel(a) for a in (*learner.parameters(), learner.chains)]))
+    assert learner.chains.shape == (1, 5)
+    np.testing.assert_allclose(*found, atol=1e-12)
+
+
 @pytest.mark.parametrize("library", ["numpy", "array_api_strict"])
 def test_adam_is_the_published_algorithm(library):
     xp = pytest.importorskip(library)
@@ -171,6 +184,15 @@ def test_memory_of_a_fit():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000 * 400 * 4 / 4
+
+
+def test_a_fit_with_temperatures_waits_for_three_falls_of_the_rate():
+    X = np.random.default_rng(0).integers(2, size=(60, 6))  # nothing to learn: it overfits
+    model = SDCPRBM(6, tempered=0.2, early_stopping=True, max_iter=60, learning_rate=0.3,
+                    batch_size=20, random_state=0)  # fmt: skip
+    model._schedule = model._schedule._replace(fall_after=(5, 1))
+    model.fit(X)
+    assert model._training.best["epoch"] + 15 <= model.n_iter_ < 60
 
 
 def test_early_stopping_returns_to_the_best_epoch():

@@ -323,6 +323,20 @@ def test_early_stopping_measures_on_the_scale_of_the_table():
         assert abs(model.history_["validation_log_likelihood"].max() - model.score(X)) < 0.6
 
 
+def test_units_for_all_columns_have_as_many_codes_as_states():
+    model = SDCPRBM(2, columns=Categorical([3, 4], np.zeros(7)), max_iter=1)
+    model.fit(np.column_stack([np.arange(60) % 3, np.arange(60) % 4]))
+    with pytest.warns(UserWarning, match="outside the whole numbers from 0 to 2"):
+        found = model.score_samples([[3, 0]])
+    assert_allclose(found, model.score_samples([[2, 0]]))
+
+
+def test_the_mean_of_a_single_bin_is_its_number():
+    X = pd.DataFrame({"seven": np.resize([7.0, np.nan], 40), "bit": np.arange(40) % 2})
+    model = SDCPRBM(2, columns={"seven": "binned"}, max_iter=1).fit(X)
+    assert_allclose(model.impute(X, how="mean")["seven"], 7)
+
+
 def test_units_for_all_columns_take_two_categories():
     X = np.array([["a", "x"], ["b", "y"]] * 10, dtype=object)
     model = SDCPRBM(2, columns=Bernoulli(np.zeros(2)), max_iter=1).fit(X)
