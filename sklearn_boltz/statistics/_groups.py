@@ -1,6 +1,5 @@
 """Whether two groups of rows have the same network: a permutation test."""
 
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -12,7 +11,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.numerics._bar import progress_bar
@@ -314,10 +313,9 @@ def warn_of_constants(model, codes, labels, which):
         constant = np.flatnonzero(least == rows.max(axis=0))
         names = [model._column(j) for j in constant if j in model._varying]
         if names:
-            warnings.warn(
+            warn(
                 f"compare_groups: constant in the group {label}: {', '.join(names)}. The couplings "
-                "there count as 0. Leave these columns out.",
-                stacklevel=find_stack_level(),
+                "there count as 0. Leave these columns out."
             )
 
 

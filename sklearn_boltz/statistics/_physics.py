@@ -1,6 +1,5 @@
 """What a physicist asks of networks, of RBMs as spins, and of Markov chains."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import Bunch, check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.networks.sampling._figures import (
     MAX_ROUNDS,
@@ -550,10 +549,9 @@ def autocorrelation_time(x):
     ends = np.flatnonzero(np.arange(n_steps) >= WINDOW * np.maximum(tau, 1))
     found = float(tau[ends[0] if len(ends) else -1])
     if n_steps < LEAST_LENGTH * found:
-        warnings.warn(
+        warn(
             f"autocorrelation_time: {n_steps} steps are few for a time of {found:.3g}, which may "
-            f"be too low. Run chains of at least {LEAST_LENGTH} times that length.",
-            stacklevel=find_stack_level(),
+            f"be too low. Run chains of at least {LEAST_LENGTH} times that length."
         )
     return found
 

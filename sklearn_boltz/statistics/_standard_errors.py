@@ -1,6 +1,5 @@
 """Standard errors of the couplings and intercepts of a network."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -13,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
@@ -537,11 +536,10 @@ def warn_of_few_rows(reasons):
     """Warn of pairs that have no test."""
     few = [reason.startswith(FEW) for reason in reasons[np.triu_indices(len(reasons), 1)]]
     if any(few):
-        warnings.warn(
+        warn(
             f"{sum(few)} of {len(few)} pairs of columns have too few rows for a test, and no p "
             "value: the column `note` of `to_frame()` says how many they need. Merge values that "
-            "hardly occur, or leave out columns.",
-            stacklevel=find_stack_level(),
+            "hardly occur, or leave out columns."
         )
 
 
