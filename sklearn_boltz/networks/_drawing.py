@@ -243,17 +243,14 @@ class Drawing:
         return _incomplete.expected_log_weights(self._model(), codes)
 
     def _column_probabilities(self, X, j, n_steps, seed):
-        if self._encoder.is_scored[j]:
-            return self._bin_probabilities(X, j), np.zeros(1)
+        if self._encoder.is_scored[j]:  # of its bins
+            scores = self._encoder.columns[j].scores
+            p = self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
+            return p, np.zeros(1)
         return super()._column_probabilities(X, j, n_steps, seed)
 
     def _cells_of(self, codes):
         return self._encoder.coding.decode(codes)
-
-    def _bin_probabilities(self, X, j):
-        """Probabilities of the bins of a number with normal scores, given the rest of each row."""
-        scores = self._encoder.columns[j].scores
-        return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 
     def _up_to(self, X, j):
         if not self._encoder.is_scored[j]:
