@@ -121,46 +121,6 @@ def thermodynamics(
     return thermal_figures(network._model(), temperatures, generator, n_chains, tol, max_rounds)
 
 
-@of_network({"temperature": [Interval(Real, 0, None, closed="neither")]})
-def specific_heat(network, temperature=1.0):
-    """Return the specific heat of the model: how its mean energy rises with the temperature.
-
-    Parameters
-    ----------
-    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network.
-    temperature : float, default=1.0
-        T > 0: the model is P(x)^(1/T).
-
-    Returns
-    -------
-    specific_heat : float
-        The slope dU/dT = Var(E) / T² of the mean energy U, in nats per unit of temperature. It
-        is that of the whole model; divide by the number of variables for a value per variable.
-        It is exact up to 2**26 joint states of connected variables. Otherwise it is estimated
-        from the variance of the energy by `thermodynamics` with a fixed seed; call that method
-        for the standard error.
-
-    Warns
-    -----
-    UserWarning
-        If an estimate is not to be trusted.
-
-    Examples
-    --------
-    The spins of a chain. Its specific heat has a maximum where order gives way to disorder.
-
-    >>> import numpy as np
-    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.cumprod(rng.choice([-1, 1], size=(500, 20), p=[0.1, 0.9]), axis=1)
-    >>> model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
-    >>> [round(statistics.specific_heat(model, T), 1) for T in (0.25, 0.5, 1, 2)]
-    [0.4, 5.1, 9.7, 3.6]
-    """
-    return float(network._figures_at(temperature).specific_heat[0])
-
-
 @of_network(
     {
         "X": ["array-like", None],
