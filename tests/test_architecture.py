@@ -134,7 +134,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 28_966, "classes": 269, "functions": 3512, "lines of tests": 30_618,
+    "lines of code": 28_966, "classes": 269, "functions": 3511, "lines of tests": 30_618,
     "lines of benchmarks": 7993,
 }  # fmt: skip
 

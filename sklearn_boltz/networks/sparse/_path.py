@@ -179,8 +179,7 @@ def fall(network, state, step):
     What the derivatives promise is too much where values rarely meet: of three-level columns with a
     level in 1 % of 355 rows, a third of independent tables had an edge by it.
     """
-    layout, least = network.layout, np.zeros(network.layout.n_parts)
-    longer = np.full(layout.n_parts, np.inf)
+    layout, least, longer = network.layout, np.zeros(network.layout.n_parts), np.inf
     for share in STEP_SHARES:
         losses = network.at(state.theta + share * step).losses - state.losses
         change = layout.by_part(2 * network.total * losses, layout.part_of_column)
