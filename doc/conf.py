@@ -129,7 +129,7 @@ GUIDE = {
 }
 for name in statistics.__all__:
     GUIDE[name] = NETWORKS
-for name in ["local_minima", "specific_heat", "thermodynamics"]:
+for name in ["local_minima", "thermodynamics"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
 for name in [
     "autocorrelation_time",

@@ -1,6 +1,5 @@
 """Answers of a density model about columns, given other cells: probabilities and quantiles."""
 
-import warnings
 from functools import partial
 from numbers import Integral
 
@@ -9,7 +8,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import validate_arguments
-from sklearn_boltz._warnings import find_stack_level, told_once
+from sklearn_boltz._warnings import told_once, warn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
@@ -69,7 +68,7 @@ class Answers:
         name = f"{type(self).__name__}.predict_column_proba"
         message = message_of_errors(name, self._column(j), errors, n_steps)
         if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
+            warn(message)
         return self._encoder.of_categories(p, j)
 
     # The seed of figures that are the same in each call.

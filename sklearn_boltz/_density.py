@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_boltz._answers import Answers
 from sklearn_boltz._methods import dense, fingerprint, named
 from sklearn_boltz._tabular import Tabular
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.partition._estimates import contradiction
@@ -157,7 +157,7 @@ class Density(
         _, floor = self._derived.get("log_partition_floor", (None, Bunch()))
         against = contradiction(estimate, floor)
         if against:
-            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
+            warn(against)
         return estimate.value
 
     def _cached(self, name, compute, *others):
@@ -346,7 +346,7 @@ class Density(
             ) from error
         for warning in caught:
             text = without_rows(str(warning.message))
-            warnings.warn(text, warning.category, stacklevel=find_stack_level())
+            warn(text, warning.category)
         self._encoder = interpolating(self._encoder, counts)
         empty = np.array([not column.n_cells for column in counts.columns])
         if empty.any() and not empty.all():

@@ -1,12 +1,11 @@
 """Tabular: what estimators of tables call columns, and what users say of them."""
 
-import warnings
 from collections.abc import Hashable
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._memory import out_of_memory, tell_of_memory
 from sklearn_boltz.tables._dates import Dates
 from sklearn_boltz.tables._frames import is_frame, names_of
@@ -35,7 +34,7 @@ class Tabular:
         return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
 
     def _warn(self, message):
-        warnings.warn(f"{type(self).__name__}: {message}", stacklevel=find_stack_level())
+        warn(f"{type(self).__name__}: {message}")
 
     def _own_error(self, error):
         """An error as one that names this estimator; the same one if it does."""

@@ -21,6 +21,11 @@ def find_stack_level():
     return level
 
 
+def warn(message, category=UserWarning):
+    """Give a warning, which points to the user's line."""
+    warnings.warn(message, category, stacklevel=find_stack_level())
+
+
 @contextmanager
 def telling_once(*, nothing=False):
     """Context of a call of the user of which several steps have to warn of the same thing.
@@ -50,6 +55,6 @@ def warn_once(what, message):
     """Give a warning, but not the second one of the same thing in a context of `telling_once`."""
     told = _TOLD.get()
     if told is None or not told & {what, EVERYTHING}:
-        warnings.warn(message, stacklevel=find_stack_level())
+        warn(message)
     if told is not None:
         told.add(what)

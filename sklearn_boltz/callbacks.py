@@ -6,7 +6,6 @@ iterations are not reported.
 """
 
 import os
-import warnings
 from contextlib import contextmanager
 from copy import copy
 from hashlib import sha256
@@ -18,7 +17,7 @@ from time import monotonic
 import joblib
 import numpy as np
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -117,10 +116,9 @@ class Checkpoint:
             try:
                 _save(fitted_estimator, Path(self.path))
             except OSError as error:
-                warnings.warn(
+                warn(
                     f"Checkpoint: the model could not be saved as {str(self.path)!r} "
-                    f"({error.strerror}). The file of before is as it was, and the fit goes on.",
-                    stacklevel=find_stack_level(),
+                    f"({error.strerror}). The file of before is as it was, and the fit goes on."
                 )
             self._saved = monotonic()
 

@@ -97,7 +97,7 @@ def test_the_default_network_has_the_mean_over_all_completions():
     network = detector.estimator_
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
     bins = detector._encoder.columns[5].bins
-    rows = detector._rows(gap, detector._encoder).codes.repeat(9 * bins.n_bins, axis=0)
+    rows = detector._rows(gap).codes.repeat(9 * bins.n_bins, axis=0)
     rows[:, [1, 2, 5]] = np.indices((3, 3, bins.n_bins)).reshape(3, -1).T
     log_p = -network.free_energy(rows)
     p = np.exp(log_p - log_p.max())

@@ -295,8 +295,7 @@ def _as_ones(X, sample, names):
             f"X must have {model.shape[1]} columns, like the rows that the estimator was "
             f"fitted to; got an array of shape {data.shape}."
         )
-    ones = np.empty((2,), dtype=object)
-    ones[:] = [np.empty(data.shape), np.empty(model.shape)]
+    ones = np.empty(data.shape), np.empty(model.shape)
     for j in range(data.shape[1]):
         values = _two_values(np.concatenate([data[:, j], model[:, j]]), j, names)
         # A constant column of 0 stays 0.

@@ -264,11 +264,6 @@ def distribution_of(moments):
     return p, theta / m
 
 
-def is_power_of_two(m):
-    """Whether m, at least 1, is a power of two."""
-    return m & (m - 1) == 0
-
-
 def parity(x):
     """Whether the number of one bits is odd, for non-negative int64."""
     for shift in (32, 16, 8, 4, 2, 1):

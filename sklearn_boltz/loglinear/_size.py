@@ -2,7 +2,6 @@
 
 import math
 
-from sklearn_boltz.loglinear._basis import is_power_of_two
 from sklearn_boltz.numerics._memory import SMALL, available_memory, shown_bytes
 
 # Binary columns that fit in the memory of a laptop.
@@ -91,6 +90,6 @@ def _most(n_values, names):
 
 def _count(size):
     """A number of states, short also where it has hundreds of digits."""
-    if size >= 2**20 and is_power_of_two(size):
+    if size >= 2**20 and size.bit_count() == 1:  # a power of two
         return f"2**{size.bit_length() - 1}"
     return f"{size:,}" if size < 10**15 else f"about 10**{round(math.log10(size))}"

@@ -1,6 +1,5 @@
 """BoltzmannClassifier: class densities and Bayes' rule."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -14,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
 from sklearn_boltz._methods import named, unchanged_on_error
-from sklearn_boltz._warnings import find_stack_level, told_once
+from sklearn_boltz._warnings import told_once, warn
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
 from sklearn_boltz.meta._coding import coded_table
@@ -530,10 +529,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                     "Set joint=True, so that classes share the couplings between columns, or leave "
                     "this class out."
                 )
-            warnings.warn(
+            warn(
                 f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which is "
-                f"not enough to fit a density. {remedy}",
-                stacklevel=find_stack_level(),
+                f"not enough to fit a density. {remedy}"
             )
 
 

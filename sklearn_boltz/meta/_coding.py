@@ -32,10 +32,13 @@ class Coded(NamedTuple):
     X: object
     codes: np.ndarray
 
-    @classmethod
-    def of(cls, table, X, dtype):
-        """The rows as `table` has them, in a type."""
-        return cls(table, X, table.encode(X, "missing").astype(dtype, copy=False))
+    def by(self, table):
+        """The rows in the codes of another table, of which only changed columns are encoded."""
+        codes = self.codes.copy()
+        for j, (_, cells) in enumerate(columns_of(self.X)):
+            if table.columns[j] is not self.table.columns[j]:
+                codes[:, j] = table.columns[j].encode(cells, "missing")
+        return Coded(table, self.X, codes)
 
     def some(self, places):
         """Some of the rows; themselves, if these are all."""

@@ -39,7 +39,7 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import Batches, out_of_memory
 from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
+from sklearn_boltz.tables._frames import is_frame, of_numbers, some_rows
 
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
@@ -237,7 +237,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
-        rows = self._rows(some_columns(X, self._kept), self._encoder)
+        rows = self._rows(X)
         density = seeded(density, generator)
         folds = self._folds(rows, weights, generator)
         of_fold = self._of_folds(density, rows)
@@ -288,7 +288,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _scores_of(self, density, batches):
         """ln p(x) of the rows of all batches, plus a constant."""
-        found = [self._log_weights(density, self._rows(rows, None)) for rows in batches]
+        found = [self._log_weights(density, self._rows(rows)) for rows in batches]
         return np.concatenate(found)
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -328,7 +328,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells
             are completed, see the notes of the class. Outliers have low scores.
         """
-        rows = self._rows(some_columns(self._read(X), self._kept), self._encoder)
+        rows = self._rows(self._read(X))
         return self._log_weights(self.estimator_, rows) - self._mean
 
     def decision_function(self, X):
@@ -407,12 +407,13 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         0   0.3   0.3    5.2
         """
         X = self._read(X)
-        part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
+        rows, found = self._rows(X), np.full(X.shape, np.nan)
+        taken = rows.codes
         with named(self):
-            taken = self._rows(part, self._encoder)
-            rows = Coded.of(self._encoder, part, np.float64)
-            own = surprises(self.estimator_, rows, taken.codes)
-        unseen = np.isnan(own) & ~missing_cells(part)
+            if self._takes_tables:
+                rows = Coded(self._encoder, rows.X, self._encoder.encode(rows.X, "missing"))
+            own = surprises(self.estimator_, rows, taken)
+        unseen = np.isnan(own) & ~missing_cells(rows.X)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
 
@@ -432,10 +433,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
         return density
 
-    def _rows(self, X, table):
-        """The rows of the kept columns as the density takes them, in the codes of a table."""
-        with named(self):
-            return Coded(None, X, X) if self._takes_tables else Coded.of(table, X, self._dtype)
+    def _rows(self, X):
+        """As of `OfTables`; the encoder is for other uses where the density takes tables."""
+        return Coded(None, X, X) if self._takes_tables else super()._rows(X)
 
     def _log_weights(self, density, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
@@ -494,8 +494,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         kept = np.flatnonzero(weights)
         if weights.sum() < self._n_rows and not self._takes_tables:
             # By bins that end at the numbers of held-out rows, these would look too likely.
-            table = rows.table.with_bins_of(some_rows(rows.X, kept), weights[kept])
-            rows = self._rows(rows.X, table)
+            rows = rows.by(rows.table.with_bins_of(some_rows(rows.X, kept), weights[kept]))
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         own, own_weights = rows.some(kept), weights[kept] if is_weighted else None
         fitted, seconds = timed_fit(density, own.codes, own_weights, own.table)

@@ -37,7 +37,9 @@ def surprises(density, rows, X):
         p = density.predict_column_proba(some_rows(X, known), keys[j])
         found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
         if bins is not None:
-            found[known, j] += _thinness(bins, numbers[j][known], own[known])
+            # By how much ln f of a number is below its mean in the bin, if it is.
+            usual = bins.mean_log_density[own[known].astype(np.intp)]
+            found[known, j] += np.maximum(usual - bins.log_density(numbers[j][known]), 0)
     return found
 
 
@@ -58,9 +60,3 @@ def _of_codes(p, codes):
     codes = np.rint((codes + 1) / 2 if codes.min() < 0 else codes).astype(np.intp)
     own = np.take_along_axis(p, np.minimum(codes, p.shape[1] - 1)[:, None], axis=1)[:, 0]
     return np.where(codes < p.shape[1], own, np.nan)
-
-
-def _thinness(bins, numbers, codes):
-    """By how much ln f of numbers is below its mean in their bins, 0 where it is not."""
-    usual = bins.mean_log_density[codes.astype(np.intp)]
-    return np.maximum(usual - bins.log_density(numbers), 0)

@@ -1,6 +1,5 @@
 """Draws of a fitted network: samples, missing cells, one column given the others."""
 
-import warnings
 from functools import partial
 from numbers import Integral
 
@@ -9,7 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, validate_arguments
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
@@ -36,10 +35,9 @@ def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
                 "The couplings are so large that no temperatures may connect the modes; fit with a "
                 "larger alpha."
             )
-        warnings.warn(
+        warn(
             f"Of {len(betas)} temperatures, some neighbours hardly exchange states: the shares of "
-            f"modes in these samples are not to be trusted. {remedy}",
-            stacklevel=find_stack_level(),
+            f"modes in these samples are not to be trusted. {remedy}"
         )
     return codes
 
@@ -245,17 +243,14 @@ class Drawing:
         return _incomplete.expected_log_weights(self._model(), codes)
 
     def _column_probabilities(self, X, j, n_steps, seed):
-        if self._encoder.is_scored[j]:
-            return self._bin_probabilities(X, j), np.zeros(1)
+        if self._encoder.is_scored[j]:  # of its bins
+            scores = self._encoder.columns[j].scores
+            p = self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
+            return p, np.zeros(1)
         return super()._column_probabilities(X, j, n_steps, seed)
 
     def _cells_of(self, codes):
         return self._encoder.coding.decode(codes)
-
-    def _bin_probabilities(self, X, j):
-        """Probabilities of the bins of a number with normal scores, given the rest of each row."""
-        scores = self._encoder.columns[j].scores
-        return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 
     def _up_to(self, X, j):
         if not self._encoder.is_scored[j]:

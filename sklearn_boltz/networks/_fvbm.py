@@ -1,6 +1,5 @@
 """FVBMPseudoLikelihood: the pairwise network of binary or categorical variables."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -9,7 +8,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import fingerprint
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
@@ -452,10 +451,9 @@ class FVBMPseudoLikelihood(Network):
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""
         if self.solver == "ga" and self.step_size > 1:
-            warnings.warn(
+            warn(
                 "With step_size > 1 gradient ascent may lower the pseudo-likelihood and need "
-                "not converge.",
-                stacklevel=find_stack_level(),
+                "not converge."
             )
         if rows.codes is None:
             raise ValueError(

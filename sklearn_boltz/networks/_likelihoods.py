@@ -1,6 +1,5 @@
 """Figures of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
 from sklearn_boltz._methods import fingerprint, validate_arguments
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
@@ -86,11 +85,10 @@ class Likelihoods(DiscreteDensity):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
         scored = np.flatnonzero(self._encoder.is_scored)
         if len(scored):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {self._have(scored)} normal scores, and this is about "
                 "the network of the categories alone. Set columns='binned' for a network of all, "
-                "or see statistics.inference and `interaction_scores`.",
-                stacklevel=find_stack_level(),
+                "or see statistics.inference and `interaction_scores`."
             )
 
     def _codes(self, X):
@@ -288,7 +286,7 @@ class Likelihoods(DiscreteDensity):
             compare_with_floor(estimate, self._cached("log_partition_floor", Bunch))
             self._warn_of_partition(estimate)
         elif not estimate.trusted:
-            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+            warn(estimate.verdict)
         estimate.states = self._encoder.coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
 
@@ -303,20 +301,19 @@ class Likelihoods(DiscreteDensity):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
         if estimate.method == "ladder":
             if not estimate.trusted or estimate.std_err > DOUBTFUL:
-                warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+                warn(estimate.verdict)
             n = len(estimate.states)
             self._warn_if_far_from_data("In samples of the model,", estimate.states, None, n)
             return
         if not estimate.trusted and estimate.std_err <= DOUBTFUL:
-            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+            warn(estimate.verdict)
         where = "In the weighted states from which log_partition_ is estimated,"
         weights = np.exp(estimate.log_weights - estimate.log_weights.max())
         codes, n = estimate.states, estimate.ess
         if estimate.std_err > DOUBTFUL:
-            warnings.warn(
+            warn(
                 f"The estimate of log_partition_ is uncertain by at least {estimate.std_err:.2g} "
-                "nats: the model has modes that chains rarely find, perhaps far from the data.",
-                stacklevel=find_stack_level(),
+                "nats: the model has modes that chains rarely find, perhaps far from the data."
             )
             # A few states have nearly all the weight, too few to compare. Plain chains have more.
             where, n = "In samples of the model,", N_COMPARED
@@ -336,7 +333,7 @@ class Likelihoods(DiscreteDensity):
         columns = strange_columns(rates, expected, n)
         if len(columns):
             message = spurious_message(where, rates, expected, columns, self._value_label)
-            warnings.warn(message, stacklevel=find_stack_level())
+            warn(message)
 
     def _value_label(self, place):
         """How messages name what is counted at a place of `rates`."""

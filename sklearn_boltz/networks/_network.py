@@ -1,7 +1,6 @@
 """Fits of all networks, from rows to attributes."""
 
 import re
-import warnings
 from copy import copy
 from functools import cache, partial
 from numbers import Integral, Real
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 
 from sklearn_boltz._methods import fingerprint, unchanged_on_error
 from sklearn_boltz._new_values import recoded, take_new_values
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._drawing import Drawing
@@ -262,7 +261,7 @@ class Network(Drawing, Likelihoods):
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")
         if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+            warn(message, ConvergenceWarning)
         return monitor.status
 
     def _task(self, rows, batches, alpha=0.0, ordered=None):

@@ -1,6 +1,5 @@
 """SparseFVBM: the network of the pairs that matter."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
 )
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._path import neighbours
@@ -504,11 +503,10 @@ class SparseFVBM(Network):
         rare = rare_columns(rows.codes, rows.weights)
         if not rare.any():
             return edges
-        warnings.warn(
+        warn(
             f"SparseFVBM: {self._have(np.flatnonzero(rare))} the same value in all but fewer than "
             f"{LEAST_ROWS} rows, too few to tell an edge from chance, and so alpha='auto' gives no "
-            "edge there. Leave the column out, or set alpha='ebic'.",
-            stacklevel=find_stack_level(),
+            "edge there. Leave the column out, or set alpha='ebic'."
         )
         return ~(rare | rare[:, np.newaxis]) & (True if edges is None else edges)
 
@@ -519,11 +517,10 @@ class SparseFVBM(Network):
         if found:
             named = [" and ".join(map(self._column, pair)) for pair in found[:N_NAMES]]
             more = f"; and {len(found) - N_NAMES} more" if len(found) > N_NAMES else ""
-            warnings.warn(
+            warn(
                 f"alpha={self._alpha()!r} has selected no pair, and yet Pearson's chi-squared test "
                 f"with Holm's adjustment finds {len(found)} of {len(pairs)} pairs dependent at "
-                f"{LEVEL:.0%}: {'; '.join(named)}{more}. Use alpha='cv'.",
-                stacklevel=find_stack_level(),
+                f"{LEVEL:.0%}: {'; '.join(named)}{more}. Use alpha='cv'."
             )
 
     def _check_rows(self, rows):

@@ -1,13 +1,12 @@
 """Checks of the arguments of functions of a fitted network: the network, and its rows."""
 
-import warnings
 from functools import wraps
 
 import numpy as np
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.tables._weights import checked_weights
@@ -56,10 +55,9 @@ def warn_of_other_rows(network, codes, weights):
         *(codes, weights),
     )
     if not is_same:
-        warnings.warn(
+        warn(
             f"{type(network).__name__}: these are not the rows and weights of the fit, for which "
-            "standard errors, tests and criteria hold. Use the X and sample_weight of `fit`.",
-            stacklevel=find_stack_level(),
+            "standard errors, tests and criteria hold. Use the X and sample_weight of `fit`."
         )
 
 

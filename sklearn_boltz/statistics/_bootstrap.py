@@ -1,6 +1,5 @@
 """The bootstrap: how much a network varies when the rows are drawn again."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -9,7 +8,7 @@ from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import fingerprint
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -346,11 +345,10 @@ def bootstrap(
         resamples = np.concatenate([previous.resamples, resamples])
         converged = np.concatenate([previous.converged, converged])
     if not converged.all():
-        warnings.warn(
+        warn(
             f"The fits of {(~converged).sum()} of {len(converged)} resamples did not converge, "
             "for example as a value of one column never occurs together with one of another. "
-            "With alpha > 0 the maximum exists.",
-            stacklevel=find_stack_level(),
+            "With alpha > 0 the maximum exists."
         )
     parameters.pop("feature_names")
     return NetworkBootstrap(

@@ -1,6 +1,5 @@
 """Bayesian selection of edges: the posterior probability that two columns interact."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -9,7 +8,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.numerics._random import make_generator
@@ -292,11 +291,10 @@ def complete_levels(network, codes, weights):
         )
     gaps = (codes < 0).any(axis=1)
     if gaps.any():
-        warnings.warn(
+        warn(
             f"edge_inclusion leaves out {gaps.sum()} of {len(gaps)} rows, which have missing "
             "cells. To use them, fill the cells first, several times, by BoltzmannImputer with "
-            "how='sample'.",
-            stacklevel=find_stack_level(),
+            "how='sample'."
         )
     codes, weights = codes[~gaps], weights[~gaps]
     constant = np.flatnonzero((codes == codes[:1]).all(axis=0))
@@ -314,11 +312,10 @@ def warn_of_chains(result):
     if found.max(initial=0) > MAX_R_HAT:
         j, k = np.unravel_index(found.argmax(), found.shape)
         names = result.feature_names
-        warnings.warn(
+        warn(
             f"edge_inclusion: the chains do not agree, R̂ of {names[j]!r} and {names[k]!r} is "
             f"{found.max():.2f}. Raise n_sweeps.",
             ConvergenceWarning,
-            stacklevel=find_stack_level(),
         )
 
 

@@ -1,6 +1,5 @@
 """Whether two groups of rows have the same network: a permutation test."""
 
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -12,7 +11,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.numerics._bar import progress_bar
@@ -256,7 +255,7 @@ def compare_groups(
         adjusted = adjust_p_values(p_value, adjust)
     return GroupComparison(
         groups=labels,
-        coupling=couplings_of_groups(refits, first),
+        coupling=np.array([block_norms(own, signed=True) for own in of_groups(refits, first)]),
         difference=differences[0],
         p_value=pair_matrix(p_value, np.nan),
         adjusted_p_value=pair_matrix(adjusted, np.nan),
@@ -314,10 +313,9 @@ def warn_of_constants(model, codes, labels, which):
         constant = np.flatnonzero(least == rows.max(axis=0))
         names = [model._column(j) for j in constant if j in model._varying]
         if names:
-            warnings.warn(
+            warn(
                 f"compare_groups: constant in the group {label}: {', '.join(names)}. The couplings "
-                "there count as 0. Leave these columns out.",
-                stacklevel=find_stack_level(),
+                "there count as 0. Leave these columns out."
             )
 
 
@@ -330,15 +328,14 @@ def permutations(first, n_permutations, generator):
     return [part for part in every if not np.array_equal(part, first)], True
 
 
-def couplings_of_groups(refits, first):
-    """The couplings of rows and of the others, or the norms of the blocks, (2, d, d)."""
-    models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
-    return np.array([block_norms(model, signed=True) for model in models])
+def of_groups(refits, first):
+    """The networks of some rows, and of the others."""
+    return [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
 
 
 def norms_of_groups(refits, first):
     """By how much couplings differ between rows and the others, and the sum of each network."""
-    models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
+    models = of_groups(refits, first)
     one, other = map(all_couplings, models)
     strengths = [np.triu(block_norms(model), 1).sum() for model in models]
     return block_norms(models[0], one - other, signed=True), strengths

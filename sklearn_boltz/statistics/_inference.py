@@ -330,7 +330,13 @@ class PairwiseInference(NetworkParameters):
     @cached_property
     def _pairs(self):
         """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
-        tables = self._of_bits() if self.n_values is None else self._of_blocks()
+        if self.n_values is None:  # each pair has one parameter
+            known = np.isfinite(self.std_err)
+            values = self.estimate, self.std_err, self.ci_low, self.ci_high, known, self.z**2
+            values = [self.coupling_matrix(own) for own in (*values, self.p_value)]
+            tables = dict(zip(FIGURES, values, strict=True))
+        else:
+            tables = self._of_blocks()
         tables["statistic"] *= self.falls
         p_value = chi2.sf(tables["statistic"], tables["df"])
         tables["p_value"] = np.where(self.falls < 1, p_value, tables["p_value"])
@@ -339,13 +345,6 @@ class PairwiseInference(NetworkParameters):
         for name in ("statistic", "p_value"):
             tables[name] = np.where(self.untested, np.nan, tables[name])
         return tables
-
-    def _of_bits(self):
-        """The Wald tests where each pair has one parameter."""
-        known = np.isfinite(self.std_err)
-        values = self.estimate, self.std_err, self.ci_low, self.ci_high, known, self.z**2
-        values = [self.coupling_matrix(own) for own in (*values, self.p_value)]
-        return dict(zip(FIGURES, values, strict=True))
 
     def _of_blocks(self):
         """The Wald tests of the couplings of each pair."""

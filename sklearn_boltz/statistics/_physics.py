@@ -1,6 +1,5 @@
 """What a physicist asks of networks, of RBMs as spins, and of Markov chains."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import Bunch, check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.networks.sampling._figures import (
     MAX_ROUNDS,
@@ -120,46 +119,6 @@ def thermodynamics(
     """
     generator = make_generator(random_state)
     return thermal_figures(network._model(), temperatures, generator, n_chains, tol, max_rounds)
-
-
-@of_network({"temperature": [Interval(Real, 0, None, closed="neither")]})
-def specific_heat(network, temperature=1.0):
-    """Return the specific heat of the model: how its mean energy rises with the temperature.
-
-    Parameters
-    ----------
-    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network.
-    temperature : float, default=1.0
-        T > 0: the model is P(x)^(1/T).
-
-    Returns
-    -------
-    specific_heat : float
-        The slope dU/dT = Var(E) / T² of the mean energy U, in nats per unit of temperature. It
-        is that of the whole model; divide by the number of variables for a value per variable.
-        It is exact up to 2**26 joint states of connected variables. Otherwise it is estimated
-        from the variance of the energy by `thermodynamics` with a fixed seed; call that method
-        for the standard error.
-
-    Warns
-    -----
-    UserWarning
-        If an estimate is not to be trusted.
-
-    Examples
-    --------
-    The spins of a chain. Its specific heat has a maximum where order gives way to disorder.
-
-    >>> import numpy as np
-    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.cumprod(rng.choice([-1, 1], size=(500, 20), p=[0.1, 0.9]), axis=1)
-    >>> model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
-    >>> [round(statistics.specific_heat(model, T), 1) for T in (0.25, 0.5, 1, 2)]
-    [0.4, 5.1, 9.7, 3.6]
-    """
-    return float(network._figures_at(temperature).specific_heat[0])
 
 
 @of_network(
@@ -550,10 +509,9 @@ def autocorrelation_time(x):
     ends = np.flatnonzero(np.arange(n_steps) >= WINDOW * np.maximum(tau, 1))
     found = float(tau[ends[0] if len(ends) else -1])
     if n_steps < LEAST_LENGTH * found:
-        warnings.warn(
+        warn(
             f"autocorrelation_time: {n_steps} steps are few for a time of {found:.3g}, which may "
-            f"be too low. Run chains of at least {LEAST_LENGTH} times that length.",
-            stacklevel=find_stack_level(),
+            f"be too low. Run chains of at least {LEAST_LENGTH} times that length."
         )
     return found
 

@@ -1,11 +1,8 @@
 """Standard errors of the couplings and intercepts of a network."""
 
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +10,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
@@ -266,58 +263,27 @@ def inference(
     jackknife = wants_jackknife(network, covariance)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
         if has_scores:
-            found = of_numbers(network, X, sample_weight, jackknife)
+            found, rows = of_numbers(network, X, sample_weight, jackknife)
         else:
-            found = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
+            found, rows = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
     null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
-    shape = found.parameters["names"].shape
+    shape = found["names"].shape
     if null.shape not in ((), shape):
         raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    warn_of_few_rows(found.reasons)
+    warn_of_few_rows(found["reasons"])
+    if null.any():
+        found["falls"] = np.ones_like(found["falls"])
     result = PairwiseInference(
-        limit_covariance=found.covariance,
-        directions=found.directions,
+        **found,
         null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
         objective=network._objective,
-        reasons=found.reasons,
-        untested=found.reasons != "",
-        falls=np.ones_like(found.falls) if null.any() else found.falls,
+        untested=found["reasons"] != "",
         figures={},
-        rows=found.rows() if found.has_trends else None,
-        **found.parameters,
     )
-    return with_profiles(result, found)
-
-
-class Found(NamedTuple):
-    """What `PairwiseInference` is made of.
-
-    Attributes
-    ----------
-    parameters : dict
-        The estimates, and what they are called.
-    covariance : ndarray of shape (n_parameters, n_parameters)
-    directions : ndarray of shape (n_parameters, k)
-        What the data separate.
-    falls : ndarray of shape (n_features, n_features)
-    reasons : ndarray of object of shape (n_features, n_features)
-        Why pairs have no test.
-    rows : callable
-        Makes the rows as `Profile`.
-    has_trends : bool
-        Whether some pairs have fewer couplings than their columns have values.
-    """
-
-    parameters: dict
-    covariance: np.ndarray
-    directions: np.ndarray
-    falls: np.ndarray
-    reasons: np.ndarray
-    rows: Callable
-    has_trends: bool
+    return with_profiles(result, rows)
 
 
 def tests_numbers(network, has_split):
@@ -328,7 +294,7 @@ def tests_numbers(network, has_split):
 
 
 def of_codes(network, codes, weights, jackknife):
-    """What is found of a network of codes."""
+    """Arguments of `PairwiseInference` for a network of codes, and what makes its `rows`."""
     found = network._cached(
         "covariance",
         lambda: covariance_of(network, codes, weights, jackknife),
@@ -339,7 +305,8 @@ def of_codes(network, codes, weights, jackknife):
     has_trends = network._trends is not None
     sizes = np.where(network._trends if has_trends else False, np.minimum(sizes, 1), sizes)
     reasons = few_rows(codes >= 0, weights, sizes, free, jackknife)
-    return Found(named_parameters(network), *found, reasons, rows, has_trends)
+    found = found | {"reasons": reasons, "rows": rows() if has_trends else None}
+    return found | named_parameters(network), rows
 
 
 def rows_of_codes(network, codes, weights):
@@ -358,25 +325,28 @@ def rows_of_codes(network, codes, weights):
 
 
 def of_numbers(network, X, sample_weight, jackknife):
-    """What is found of a table with numbers."""
+    """The same for a table with numbers."""
     weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
     estimates = NumberEstimates.of(network, X, weights, free, jackknife)
-    estimate, *covariance = estimates.results()
+    estimate, covariance, directions = estimates.results()
     names, entries = network._input_names(), entries_of(network, estimates.sizes)
-    parameters = {
-        "estimate": estimate,
-        "names": parameter_names(entries, estimates.sizes),
-        "n_values": estimates.sizes,
-        "feature_names": as_objects(names),
-    }
     rows = Profile(estimates.mixed, estimates.known, estimates.kept)
-    ratios = falls(estimates.curvature, len(names))
     mixed, sizes = estimates.mixed, np.zeros(len(names), dtype=np.int64)
     sizes[estimates.kept] = [column.coupled.sum() for column in mixed.columns]
     known = np.ones((len(mixed.weights), len(names)), dtype=bool)
     known[:, estimates.kept] = estimates.known
-    reasons = few_rows(known, mixed.weights, sizes, free, jackknife)
-    return Found(parameters, *covariance, ratios, reasons, lambda: rows, True)
+    found = {
+        "estimate": estimate,
+        "names": parameter_names(entries, estimates.sizes),
+        "n_values": estimates.sizes,
+        "feature_names": as_objects(names),
+        "limit_covariance": covariance,
+        "directions": directions,
+        "falls": falls(estimates.curvature, len(names)),
+        "reasons": few_rows(known, mixed.weights, sizes, free, jackknife),
+        "rows": rows,
+    }
+    return found, lambda: rows
 
 
 def entries_of(network, sizes):
@@ -396,11 +366,11 @@ def allowed_pairs(network):
     return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
 
 
-def with_profiles(result, found):
+def with_profiles(result, rows):
     """The result with other tests of pairs that the data separate, or that have rare values."""
-    if not (found.has_trends or result.separated.any()):
+    if result.rows is None and not result.separated.any():
         return result
-    profile = found.rows()
+    profile = rows()
     place = {column: i for i, column in enumerate(profile.kept)}
     figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
     reasons = result.reasons.copy()
@@ -438,8 +408,11 @@ def profile_of_pair(profile, columns, result, is_separated):
 def covariance_of(network, codes, weights, jackknife):
     """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    ratios = falls(curvature, network.n_features_in_)
-    return spread.covariance(curvature), spread.directions(curvature), ratios
+    return {
+        "limit_covariance": spread.covariance(curvature),
+        "directions": spread.directions(curvature),
+        "falls": falls(curvature, network.n_features_in_),
+    }
 
 
 def separated_directions(network, codes, weights):
@@ -537,11 +510,10 @@ def warn_of_few_rows(reasons):
     """Warn of pairs that have no test."""
     few = [reason.startswith(FEW) for reason in reasons[np.triu_indices(len(reasons), 1)]]
     if any(few):
-        warnings.warn(
+        warn(
             f"{sum(few)} of {len(few)} pairs of columns have too few rows for a test, and no p "
             "value: the column `note` of `to_frame()` says how many they need. Merge values that "
-            "hardly occur, or leave out columns.",
-            stacklevel=find_stack_level(),
+            "hardly occur, or leave out columns."
         )
 
 

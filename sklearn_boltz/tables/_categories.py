@@ -1,13 +1,12 @@
 """Columns of categories: words, flags, whole numbers of a few values, and whatever is listed."""
 
 import re
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
 
-from sklearn_boltz._warnings import find_stack_level, warn_once
+from sklearn_boltz._warnings import warn, warn_once
 from sklearn_boltz.tables._cells import (
     ENORMOUS,
     MISSING_CODES,
@@ -365,12 +364,11 @@ def _check_texts(texts, n_rows, are_declared, place):
                 f"{title} has {len(texts):,} different strings. {remedy} If they are names, "
                 "declare it as 'nominal' in `columns`."
             )
-            warnings.warn(message, stacklevel=find_stack_level())
+            warn(message)
     if doubtful:
-        warnings.warn(
+        warn(
             f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
-            "is one, replace it by NaN.",
-            stacklevel=find_stack_level(),
+            "is one, replace it by NaN."
         )
 
 
@@ -389,10 +387,7 @@ def warn_of_codes(values, n_rows, place, kind="nominal"):
     if codes:
         cells = [as_whole(value) for value in values if form_of(value) in codes]
         remedy = without_codes(cells, values, place, kind=kind)
-        warnings.warn(
-            f"{place.title}: {missing_code_hint(codes, numbers)}. {if_missing(codes)} {remedy}",
-            stacklevel=find_stack_level(),
-        )
+        warn(f"{place.title}: {missing_code_hint(codes, numbers)}. {if_missing(codes)} {remedy}")
 
 
 def _row_of(value, cells):

@@ -4,12 +4,10 @@ What messages say is looked for after a table has been refused: the cell that is
 remedy for its case.
 """
 
-import warnings
-
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.tables._dates import kind_of_times, unit_of_dates
 from sklearn_boltz.tables._frames import (
     cells_of,
@@ -100,11 +98,10 @@ def warn_of_pairs_apart(observed, title, name):
     names = [title(j).removeprefix("column ") for j in pairs[:N_NAMES].ravel().tolist()]
     some = ", ".join(map(" and ".join, zip(names[::2], names[1::2], strict=True)))
     more = f", and {len(pairs) - N_NAMES:,} more" if len(pairs) > N_NAMES else ""
-    warnings.warn(
+    warn(
         f"{name}: {APART} {some}{more}. What the model says of such a pair "
         "follows from other columns: that the two do not interact beyond that is an assumption, "
-        "which these rows cannot test.",
-        stacklevel=find_stack_level(),
+        "which these rows cannot test."
     )
 
 

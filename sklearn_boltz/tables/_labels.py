@@ -1,13 +1,12 @@
 """Labels of rows: their classes, their codes, and rows without a label."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.tables._phrases import some_of
 from sklearn_boltz.tables._values import is_missing
@@ -109,12 +108,11 @@ def learn_classes(y, present, name="y"):
             remedy = f"If -1 is a class and not a missing label, pass y == {classes[0]} as y."
         raise ValueError(f"{name}: y has only one class, {classes.tolist()[0]!r}. {remedy}")
     if len(classes) < len(labels) and not _is_no_class(classes, counts):
-        warnings.warn(
+        warn(
             f"{name}: y has -1 in {counts[0]:,} rows, beside the {len(classes)} classes "
             f"{some_of(classes.tolist())}: these rows are taken for rows without a label. If they "
             "are, write None or NaN for -1; if -1 is a class, give texts as labels: "
-            "np.asarray(y).astype(str).",
-            stacklevel=find_stack_level(),
+            "np.asarray(y).astype(str)."
         )
     return classes
 

@@ -1,11 +1,10 @@
 """Columns of numbers whose codes are bins, or the atoms of normal scores."""
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._categories import Categories, warn_of_codes
 from sklearn_boltz.tables._cells import ENORMOUS, MOST_LEVELS, SUSPECTS, columns_of, is_whole
@@ -177,11 +176,10 @@ def _warn_of_exceptions(numbers, title):
     n_others = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
     if 0 < len(rows) <= FEW * n_others:
         n_cells = "one cell" if len(rows) == 1 else f"{len(rows):,} cells"
-        warnings.warn(
+        warn(
             f"{title} holds whole numbers from 0 to {highest:g} except for {n_cells}, such as the "
             f"{numbers[rows[0]]:g} in row {rows[0]}, and is taken for numbers. If this is wrong, "
-            "correct the cells, or write them as NaN.",
-            stacklevel=find_stack_level(),
+            "correct the cells, or write them as NaN."
         )
 
 
@@ -200,10 +198,7 @@ def _warn_of_row_numbers(numbers, title, codec):
         has = f"each whole number from {ends[0]} to {ends[1]} once"
         if n_all != n:
             has = f"{n:,} different whole numbers from {ends[0]} to {ends[1]}"
-        warnings.warn(
-            f"{title} has {has}, as numbers of rows do. If it only names the rows, drop it.",
-            stacklevel=find_stack_level(),
-        )
+        warn(f"{title} has {has}, as numbers of rows do. If it only names the rows, drop it.")
 
 
 # Normal scores of a table.

@@ -1,13 +1,12 @@
 """What the columns of a table are, by their cells and by what the user says of them."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.tables._categories import Categories, are_bits
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
@@ -57,11 +56,10 @@ def _warn_of_alphabet(columns):
     odd = [c for c in declared if len(c.categories) > 2 and has_words(c)]
     if odd:
         kind = odd[0].kind.name
-        warnings.warn(
+        warn(
             f"{having([column.title for column in odd])} strings and the kind {kind!r}. They are "
             f"put in alphabetical order, {odd[0].shown()}. If their order is another, declare it: "
-            f"columns=({kind!r}, {EXAMPLES[kind]}).",
-            stacklevel=find_stack_level(),
+            f"columns=({kind!r}, {EXAMPLES[kind]})."
         )
 
 
@@ -82,10 +80,9 @@ def _warn_of_spellings(columns):
         line = column.place.line(
             "x.str.strip().str.lower()", "x.str.strip_chars().str.to_lowercase()"
         )
-        warnings.warn(
+        warn(
             f"{having([one.title for one, _ in found])} strings that differ in case or blanks "
-            f"only, such as {some}. If they mean the same, write them in the same way: {line}.",
-            stacklevel=find_stack_level(),
+            f"only, such as {some}. If they mean the same, write them in the same way: {line}."
         )
 
 

@@ -6,13 +6,12 @@ of rows of equal weight that estimate a mean as well, so that whatever goes by t
 weights goes by this number.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 
 # Counts of a larger mean may be survey weights that somebody has rounded.
@@ -123,13 +122,12 @@ def check_numbers(given):
 
 def warn_of_counts(mean, counts):
     """Warn of counts of which the user may have meant the ratios."""
-    warnings.warn(
+    warn(
         f"the whole numbers in sample_weight have the mean {mean:.4g}. They are taken for counts "
         f"of rows, {counts.sum():,.0f} together: a row of weight 2 is the same as two rows. If "
         "only their ratios matter, as of survey weights, pass sample_weight=w / w.max(): weights "
         "that are not whole are scaled to sum to their effective number of rows, (Σw)²/Σw². If "
-        "they are counts, ignore this warning.",
-        stacklevel=find_stack_level(),
+        "they are counts, ignore this warning."
     )
 
 

@@ -1,11 +1,9 @@
 """ln Z, energy, entropy and specific heat at some temperatures; local minima of the energy."""
 
-import warnings
-
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.sampling._tempering import (
     N_CHAINS,
     Path,
@@ -64,7 +62,7 @@ def thermal_figures(
         found, errors, worth = by_ladder(model, betas, n_chains, tol, max_rounds, generator)
     method, trusted, verdict = worth
     if not trusted:
-        warnings.warn(verdict, stacklevel=find_stack_level())
+        warn(verdict)
     return Bunch(
         temperature=T,
         **dict(zip(NAMES, found[:, place], strict=True)),

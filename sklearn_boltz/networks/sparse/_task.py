@@ -121,36 +121,37 @@ class SparseTask:
             The attributes `alpha_`, `alphas_` and `path_`.
         """
         if how == "cv":
-            return self._choose(partial(self._held_out, codes, weights, cv), "cv_score")
+            chosen = self._choose(partial(self._held_out, codes, weights, cv))
+            return self._found("cv_score", *chosen)
         network = self.network
         price = ebic_price(network.total, network.n_columns, gamma)
         if how == "ebic":
-            return self._by_price(price, network.is_categorical, how)
+            return self._found(how, *self._by_price(price, network.is_categorical))
         self.norms = self._norms(price)
         if not self.norms.any():
             self.norms = None
-            return self._by_price(price, False, "criterion", n_alphas=1)
+            return self._found("criterion", *self._by_price(price, False, n_alphas=1))
         n_pairs, n_possible = np.count_nonzero(self.norms) // 2, len(self.candidates())
         price = fdr_price(n_pairs, n_possible, LEVELS[self.rule])
-        return self._by_price(price, True, "criterion")
+        return self._found("criterion", *self._by_price(price, True))
 
     def _norms(self, price):
         """Those of the pairs that the regression of either column has selected, the larger ones."""
         first = copy(self)
         vars(first).pop("network", None)
         first.nodewise, first.rule = True, "or"
-        first._by_price(price, first.network.is_categorical, "ebic")
+        first._by_price(price, first.network.is_categorical)
         layout = first.network.layout
         norms = group_norms(layout.groups, first.start, layout.n_groups)[layout.pairs]
         np.fill_diagonal(norms, 0)
         norms[norms < NEGLIGIBLE] = 0
         return np.maximum(norms, norms.T)
 
-    def _by_price(self, price, refitted, name, n_alphas=N_ALPHAS):
+    def _by_price(self, price, refitted, n_alphas=N_ALPHAS):
         def criterion_on(path):
             return lambda _, state: information_criterion(path, state, price, refitted)
 
-        return self._choose(criterion_on, name, refitted, n_alphas)
+        return self._choose(criterion_on, refitted, n_alphas)
 
     def _held_out(self, codes, weights, cv, path):
         """Minus the log pseudo-likelihood of held-out rows, by penalties."""
@@ -165,9 +166,9 @@ class SparseTask:
         total = sum(other.total for _, other in folds)
         return lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in folds) / total
 
-    def _choose(self, criterion_on, name, refitted=False, n_alphas=N_ALPHAS):
-        """Choose by the least value of a criterion on a path."""
-        network, layout, task = self.network, self.network.layout, self.task
+    def _choose(self, criterion_on, refitted=False, n_alphas=N_ALPHAS):
+        """Choose by the least value of a criterion on a path; -> what `_found` takes."""
+        network, layout = self.network, self.network.layout
         path = self._begin(network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)[:n_alphas]
         alphas, criterion, thetas = follow(path, alphas, criterion_on(path))
@@ -176,8 +177,12 @@ class SparseTask:
         if refitted:  # the criterion tells pairs, not how much they shrink
             best = least_shrunk(layout, criterion, present, best)
         self.start = thetas[best[layout.part_of_parameter], np.arange(layout.n_parameters)]
-        alpha = self.alpha = alphas[best, np.arange(layout.n_parts)]
-        degrees = np.sum(present, axis=2)
+        self.alpha = alphas[best, np.arange(layout.n_parts)]
+        return alphas, criterion, thetas, np.sum(present, axis=2)
+
+    def _found(self, name, alphas, criterion, thetas, degrees):
+        """The attributes of a choice by a criterion of some name."""
+        task, alpha = self.task, self.alpha
         if self.nodewise:
             arrays = alpha, alphas, criterion
             alpha, alphas, criterion = (among_all(task, a, np.nan) for a in arrays)

@@ -230,10 +230,7 @@ class Regressions(NamedTuple):
         own = contrasts.column[:, None] == contrasts.column
 
         def spread(rows):
-            p, basis = chances[rows], contrasts.basis
-            mean = p @ basis
-            both = np.einsum("na,ar,as->nrs", p, basis, basis, optimize=True)
-            return (both - mean[:, :, None] * mean[:, None]) * own * known[rows, :, None]
+            return moments(chances[rows], contrasts.basis)[1] * own * known[rows, :, None]
 
         def law(column):
             states = contrasts.states[column]
@@ -371,6 +368,13 @@ class Regressions(NamedTuple):
             left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
             residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
         return residuals
+
+
+def moments(chances, basis):
+    """Means of contrasts, (n, k), and their covariances, (n, k, k)."""
+    mean = chances @ basis
+    both = np.einsum("na,ar,as->nrs", chances, basis, basis, optimize=True)
+    return mean, both - mean[:, :, None] * mean[:, None]
 
 
 def row_scores(features, residuals, pairs):

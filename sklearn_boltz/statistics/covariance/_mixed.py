@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import ROUNDING
 from sklearn_boltz.networks.training._objective import parameter_places
-from sklearn_boltz.statistics.covariance._curvature import Regressions
+from sklearn_boltz.statistics.covariance._curvature import Regressions, moments
 
 # Steps of Newton's method at most, and the gain in nats that ends them.
 MAX_STEPS, TOL = 60, 1e-6
@@ -166,13 +166,6 @@ def contrasts(n_levels, is_trend):
     basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
     basis.flags.writeable = False
     return basis
-
-
-def moments(chances, basis):
-    """Means of contrasts, (n, k), and their covariances, (n, k, k)."""
-    mean = chances @ basis
-    both = np.einsum("na,ar,as->nrs", chances, basis, basis, optimize=True)
-    return mean, both - mean[:, :, None] * mean[:, None]
 
 
 def normal_scores(x, weights):
