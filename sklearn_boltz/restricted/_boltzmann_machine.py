@@ -61,14 +61,8 @@ from sklearn_boltz.restricted.model._columns import (
     units_of_all,
 )
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.sampling import (
-    _annealing,
-    _array_chains,
-    _climb,
-    _conditional,
-    _observed,
-    _samples,
-)
+from sklearn_boltz.restricted.sampling import _annealing, _array_chains, _climb, _samples
+from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
@@ -229,6 +223,11 @@ class BaseBoltzmannMachine(Density):
     def _model(self):
         """The two sides of the model."""
         return self._marginal().sides()
+
+    def _distribution(self):
+        """What rows of numbers are distributed as."""
+        parts = self._layered(), self._base(), self._marginal()
+        return FittedRBM(*parts, self._training.evaluation_seed, self.n_jobs)
 
     def _parameters(self):
         return self._layered().parameters()
@@ -624,15 +623,8 @@ class BaseBoltzmannMachine(Density):
         codes = self._encoder.coding.collapse(V[:, : self._encoder.coding.n_numbers])
         return self._encoder.decode(codes, generator, self._given_numbers(given))
 
-    def _of_gaps(self, function, V):
-        """Apply a function of the model to rows with missing cells."""
-        rows = self._layered().padded(V, np.nan)
-        with Workers(self.n_jobs) as workers:
-            seed = self._training.evaluation_seed
-            return function(self._model(), self._base(), rows, seed, workers)
-
     def _free_energy_of_gaps(self, V):
-        return self._with_missing(V, self._of_gaps(_observed.free_energy, V))
+        return self._with_missing(V, -self._distribution().log_sums(V))
 
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
@@ -1015,42 +1007,25 @@ class BaseBoltzmannMachine(Density):
 
     def _drawn(self, n_samples, rng, values, *, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""
-        model = self._model()
-        stream = Stream.from_generator(rng)
+        starts = None
         if isinstance(init, str):
             if values is not None or temperature != 1 or n_temperatures != 1:
                 raise ValueError(
                     "init='ladder' cannot be combined with `given`, with a temperature other than "
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
+            stream = Stream.from_generator(rng)
             start = self._base(), self._former_ladder(), min(n_samples, LADDER_CHAINS)
             with Workers(self.n_jobs) as workers:
-                ladder = _climb.ladder_to(model, *start, stream)
+                ladder = _climb.ladder_to(self._model(), *start, stream)
                 return _climb.ladder_samples(ladder, n_samples, n_steps, workers)
-        if temperature != 1:
-            model = model.tempered(1 / temperature)
-        clamped = np.zeros(len(model.visible), dtype=bool)
-        if values is not None:
-            clamped[: values.shape[1]] = ~np.isnan(values[0])
-            values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
-            by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
-            if not by_chains:
-                rows = model, self._base(), values, ~clamped
-                return _conditional.drawn(*rows, n_steps, rng, stream)
-        if init is None:
-            V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
-        else:
+        if init is not None:
             V = self._checked(init)
-            V = self._marginal().side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
-        if values is not None:
-            values = like(V, values.astype(numpy_dtype(V)))
-            V = namespace_of(V).where(like(V, clamped), values, V)
-        with Workers(self.n_jobs) as workers:
-            if n_temperatures == 1:
-                return _samples.chain_samples(model, V, n_steps, stream, workers, clamped)
-            return _samples.tempered_samples(
-                model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
-            )
+            starts = dense(taken(V, np.arange(n_samples) % V.shape[0]))
+        return self._distribution().sample(
+            n_samples, rng, values, starts, temperature=temperature, n_steps=n_steps,
+            n_temperatures=n_temperatures,
+        )  # fmt: skip
 
     def _given_values(self, given):
         """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
@@ -1079,17 +1054,8 @@ class BaseBoltzmannMachine(Density):
         if is_foreign(V):
             return self._impute_array(V, how, n_steps, rng)
         missing = np.isnan(V)
-        return self._filled(X, self._imputed(V, missing, how, n_steps, rng), missing, how, rng)
-
-    def _imputed(self, V, missing, how, n_steps, rng):
-        """What `how` says of p(missing | observed), right in the missing cells of rows."""
-        some, filled, layered = missing.any(axis=1), np.zeros(V.shape), self._layered()
-        # Units beside the visible ones are always missing.
-        rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
-        filled[some] = _conditional.impute(
-            self._model(), self._base(), rows, gaps, how, n_steps, rng, self._marginal()
-        )[:, : V.shape[1]]
-        return filled
+        filled = self._distribution().complete(V, how, rng, n_steps)
+        return self._filled(X, filled, missing, how, rng)
 
     def _impute_array(self, V, how, n_steps, rng):
         """Fill the missing cells where the rows lie, by Markov chains."""
@@ -1126,11 +1092,8 @@ class BaseBoltzmannMachine(Density):
             )
         X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
-        V = np.array(self._encoder.coding.expand(self._bounded(X, clip=True)))
-        pad, missing = self._layered().padded, np.isnan(V)
-        parts = self._model(), self._base(), pad(V), pad(missing, True)
-        with Workers(self.n_jobs) as workers:
-            return _conditional.column_probabilities(*parts, j, units, n_steps, seed, workers)
+        V = self._encoder.coding.expand(self._bounded(X, clip=True))
+        return self._distribution().column_probabilities(V, j, n_steps, seed)
 
     @property
     def _evaluation_seed(self):
@@ -1154,7 +1117,7 @@ class BaseBoltzmannMachine(Density):
             units have continuous values.
         """
         check_is_fitted(self)
-        return _enumeration.exact_entropy(self._layered())
+        return self._distribution().entropy()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
