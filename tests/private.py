@@ -71,8 +71,6 @@ from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import (
     all_states,
-    exact_entropy,
-    exact_free_energy,
     exact_log_partition,
 )
 from sklearn_boltz.restricted.model._layered import Layered, Stacked

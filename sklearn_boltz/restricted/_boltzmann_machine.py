@@ -55,6 +55,7 @@ from sklearn_boltz.restricted.model._columns import (
     ROUNDING,
     UNITS_OF_COLUMNS,
     ColumnLayout,
+    hold_bits,
     kinds_of,
     learn_layout,
     units_of,
@@ -253,9 +254,6 @@ class BaseBoltzmannMachine(Density):
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
         cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
-        if not reset and is_foreign(getattr(self, "components_", None)):
-            there = place_of(self.components_)
-            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         return self._numbers(cells, clip, lazily)
 
     def _numbers(self, X, clip, lazily):
@@ -265,6 +263,8 @@ class BaseBoltzmannMachine(Density):
         if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
         X = self._bounded(X.toarray() if issparse(X) else X, clip)
+        if layout.is_plain:
+            return X
         if lazily and layout.has_codes:
             return CodedRows(layout, X)
         self._check_dense(X)
@@ -283,14 +283,14 @@ class BaseBoltzmannMachine(Density):
                 "Pass fewer rows at a time, or merge rare values.",
             )
 
-    def _rows_of_fit(self, X, sample_weight, reset):
-        """The rows to learn from, of which each column has a value somewhere, and their weights."""
+    def _rows_of_fit(self, X, sample_weight, reset, is_batch=False):
+        """The rows to learn from, each column of which has a value in a fit, and their weights."""
         if not reset:
             take_new_values(self, X, sample_weight)
-        options = {"allow_nan": True, "sample_weight": sample_weight, "lazily": True}
-        rows = self._validated(X, reset=reset, **options)
+        cells = self._coded(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        rows = self._numbers(cells, clip=False, lazily=not is_batch)
         rows, weights = rows_with_information(rows, sample_weight)
-        if rows_with_gaps(rows) is not None:
+        if not is_batch and rows_with_gaps(rows) is not None:
             self._check_observed(rows)
         return rows, weights
 
@@ -302,6 +302,9 @@ class BaseBoltzmannMachine(Density):
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
+        if not reset and is_foreign(getattr(self, "components_", None)):
+            there = place_of(self.components_)
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         X = self._validate(
             X,
             accept_sparse="csr",
@@ -321,6 +324,7 @@ class BaseBoltzmannMachine(Density):
                 if empty.any() and not empty.all():
                     self._without_empty(empty)
             layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
+            layout.hold_bits = hold_bits(X)
             # In an array of numbers, these stand for themselves.
             plain = is_sparse or self._encoder.is_plain and self._encoder.header is None
             unseen = None if plain else layout.unseen(self._encoder, X, weights)
@@ -432,7 +436,7 @@ class BaseBoltzmannMachine(Density):
     def _checked(self, X, allow_nan=False, lazily=False, cells=None):
         """Rows of a table, or their cells if they are known, as the model takes them."""
         check_is_fitted(self)
-        if cells is None or is_foreign(self.components_):
+        if cells is None:
             X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
         else:
             X = self._numbers(cells, True, lazily)
@@ -801,7 +805,9 @@ class BaseBoltzmannMachine(Density):
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), layout.on_scale
+        tracker, on_scale = self._training.tracker, layout.on_scale
+        # The ladder of saved models of the training, and its multiplications, if they were counted.
+        former, work = (None, np.inf) if tracker is None else (tracker.ladder, tracker.work)
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
@@ -820,7 +826,7 @@ class BaseBoltzmannMachine(Density):
             if climbs:
                 ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
-                    _climb.ladder_estimate(ladder, tol, max_rounds, workers, self._work())
+                    _climb.ladder_estimate(ladder, tol, max_rounds, workers, work)
                 )
             if method != "ladder":
                 estimate = forward = on_scale(
@@ -847,16 +853,6 @@ class BaseBoltzmannMachine(Density):
         if not estimate.trusted or (method == "auto" and has_wide_ends(estimate)):
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
-
-    def _former_ladder(self):
-        """The ladder of saved models of the training, or None."""
-        tracker = self._training.tracker
-        return None if tracker is None else tracker.ladder
-
-    def _work(self):
-        """Multiplications of the training, where they were counted; else infinity."""
-        tracker = self._training.tracker
-        return np.inf if tracker is None else tracker.work
 
     # Mean field.
 
@@ -1014,8 +1010,9 @@ class BaseBoltzmannMachine(Density):
                     "init='ladder' cannot be combined with `given`, with a temperature other than "
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
+            former = getattr(self._training.tracker, "ladder", None)
+            start = self._base(), former, min(n_samples, LADDER_CHAINS)
             stream = Stream.from_generator(rng)
-            start = self._base(), self._former_ladder(), min(n_samples, LADDER_CHAINS)
             with Workers(self.n_jobs) as workers:
                 ladder = _climb.ladder_to(self._model(), *start, stream)
                 return _climb.ladder_samples(ladder, n_samples, n_steps, workers)

@@ -234,7 +234,8 @@ class BaseRBM(BaseBoltzmannMachine):
         if weights is not None:
             weights = np.append(weights, np.ones(valid.shape[0]))
         if isinstance(X, CodedRows):
-            return X.followed_by(valid), weights, len(valid)
+            codes = np.concatenate([X.codes, valid.codes])
+            return CodedRows(X.layout, codes, X.dtype), weights, len(valid)
         valid = dense(valid)
         stack = partial(vstack, format="csr") if issparse(X) else np.vstack
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)

@@ -1,13 +1,21 @@
 """FittedRBM: the distribution of rows of the visible units, all hidden layers summed out."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_boltz.numerics._arrays import is_foreign, like, namespace_of, numpy_dtype, zeros
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted.model._enumeration import exact_entropy, exact_log_partition
+from sklearn_boltz.restricted.model._enumeration import (
+    EXACT_UNITS,
+    blocks_of_states,
+    exact_log_partition,
+    hidden_bits,
+    n_bits,
+)
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling import _conditional, _observed
 from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
@@ -66,7 +74,21 @@ class FittedRBM(NamedTuple):
 
     def entropy(self):
         """−Σ p(v) ln p(v), by enumeration."""
-        return exact_entropy(self.layered)
+        visible = self.layered.layers[0]
+        bits = n_bits(visible) + hidden_bits(self.layered)
+        if not bits <= EXACT_UNITS:
+            raise ValueError(
+                "`entropy` needs visible units with finitely many values, and some have real "
+                "numbers."
+                if n_bits(visible) == math.inf
+                else f"There are {bits:g} bits to enumerate, of the visible layer and, with "
+                "several hidden layers, of every second one; `entropy` enumerates "
+                f"{EXACT_UNITS} at most. Minus the mean of score_samples over many rows of "
+                "`sample` estimates it."
+            )
+        log_weights = np.concatenate([*map(self.log_sums, blocks_of_states(visible))])
+        log_p = log_weights - logsumexp(log_weights)
+        return float(-np.exp(log_p) @ log_p)
 
     def column_probabilities(self, V, unit, n_steps, seed):
         """p(state of a unit | the other observed cells) of each row, and its standard error."""
