@@ -116,7 +116,7 @@ def test_deep_models(kinds):
     model = layered.sides()
     assert exact_log_partition(model) == pytest.approx(logsumexp(logs), rel=1e-9)
     if kinds[0] != "M":
-        rbm = FittedRBM(layered, model.visible, None, seed=0, n_jobs=1)
+        rbm = FittedRBM(layered, model.visible, model, seed=0, n_jobs=1)
         assert_allclose(rbm.log_sums(V), logsumexp(logs, axis=(1, 2)), rtol=1e-9)
         if kinds[2] != "G":
             log_p = logsumexp(logs, axis=(1, 2)) - logsumexp(logs)

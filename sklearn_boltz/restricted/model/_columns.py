@@ -173,11 +173,10 @@ class ColumnLayout:
         )
 
     @classmethod
-    def of_numbers(cls, n_columns, units=Bernoulli):
-        """Layout of columns that hold the numbers of the units themselves."""
-        bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
+    def of_numbers(cls, n_columns):
+        """Layout of columns that hold the numbers of Bernoulli units themselves."""
         every = np.ones(n_columns, dtype=int)
-        return cls([units] * n_columns, every, bounds, 0 * every)
+        return cls([Bernoulli] * n_columns, every, Bernoulli.bounds, 0 * every)
 
     @property
     def is_binary(self):

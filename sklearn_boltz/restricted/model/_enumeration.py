@@ -25,43 +25,41 @@ def n_enumerated(model):
     return min(n_bits(model.visible), n_bits(model.hidden))
 
 
-def enumerated(units, start, stop, chosen=None):
-    """The joint states number start, ..., stop - 1 of units, the first unit slowest.
+def enumerated(units, start, stop):
+    """The joint states number start, ..., stop - 1 of a layer of units, the first unit slowest.
 
     Parameters
     ----------
     units : UnitType
-        A layer.
+        Each has finitely many states.
     start, stop : int
-    chosen : array-like of int, default=None
-        Numbers of the units, which have finitely many states; None for all.
 
     Returns
     -------
     rows : ndarray of float64 of shape (stop - start, n_columns)
-        With the columns of these units.
     """
-    chosen = np.arange(units.n_units) if chosen is None else np.asarray(chosen, dtype=int)
-    counts = units.state_counts[chosen].astype(np.int64)
+    counts, states = units.state_counts.astype(np.int64), units.states()
     places = np.append(np.cumprod(counts[:0:-1])[::-1], 1)[: len(counts)]
     digits = np.arange(start, stop)[:, np.newaxis] // places % counts
-    states = units.states()
     if states is not None and states.ndim == 1:
         return np.asarray(states, dtype=np.float64)[digits]
-    each = units.unit_states()
-    parts = [each[i][0][digits[:, k]] for k, i in enumerate(chosen)]
+    parts = [values[digits[:, k]] for k, (values, _) in enumerate(units.unit_states())]
     return np.hstack(parts) if parts else np.zeros((stop - start, 0))
 
 
-def all_states(units, chosen=None):
-    """All joint states of units of a layer that have finitely many values, as `enumerated`."""
-    counts = units.state_counts if chosen is None else units.state_counts[chosen]
-    return enumerated(units, 0, math.prod(int(count) for count in counts), chosen)
+def n_joint_states(units):
+    """How many joint states a layer has."""
+    return math.prod(map(int, units.state_counts))
+
+
+def all_states(units):
+    """All joint states of a layer, as `enumerated`."""
+    return enumerated(units, 0, n_joint_states(units))
 
 
 def blocks_of_states(units):
     """The joint states of a layer in blocks."""
-    n_states = math.prod(int(count) for count in units.state_counts)
+    n_states = n_joint_states(units)
     for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states]):
         yield enumerated(units, *ends)
 

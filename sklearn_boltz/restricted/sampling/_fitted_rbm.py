@@ -45,7 +45,7 @@ class FittedRBM(NamedTuple):
     @property
     def model(self):
         """The two sides."""
-        return self.layered.sides()
+        return self.marginal.sides()
 
     def parameters(self):
         """All arrays that the distribution depends on, not copied."""

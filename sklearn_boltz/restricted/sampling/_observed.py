@@ -471,10 +471,6 @@ class Completer:
         model = self.model
         return max(FEW_BITS, n_bits(model.hidden)) if has_few_hidden(model) else np.inf
 
-    def _looks_at_missing(self, units):
-        few = has_few_missing(self.model, units)
-        return few and missing_bits(self.model.visible, units) <= self._most_bits
-
     def _missing(self, units):
         """All states of some units, their log-weights and what they add to the hidden fields.
 
@@ -504,7 +500,8 @@ class Completer:
         if not len(columns):
             return Completions(np.zeros(1), known, columns, np.empty((1, 0)))
         field = exact.hidden_field(known[np.newaxis])
-        if self._looks_at_missing(units):
+        bits = missing_bits(self.model.visible, units)
+        if has_few_missing(self.model, units) and bits <= self._most_bits:
             states, log_weight, fields = self._missing(units)
             logs = log_weight + exact.hidden.log_partition_sum(fields + field)
             return Completions(_normalised(logs), known, columns, states)
