@@ -300,15 +300,15 @@ def _of_any_units(model, V, chosen):
 
 
 def log_sums_of_states(model, field, values, weights, states):
-    """ln Σ_h exp(h · field) w(h) of each row with each state of one unit in the place of its value.
+    """ln Σ_h exp(h · field) w(h) of each row, with each state of some units in their place.
 
     Parameters
     ----------
     model : Model
     field : ndarray of shape (n_rows, n_hidden)
         What all visible units add to the fields of the hidden ones.
-    values : ndarray of shape (n_rows, width)
-        Of the unit.
+    values : ndarray of shape (n_rows, width) or None
+        Of these units; None if they are not in the fields.
     weights : ndarray of shape (width, n_hidden)
     states : ndarray of shape (n_states, width)
 
@@ -316,7 +316,8 @@ def log_sums_of_states(model, field, values, weights, states):
     -------
     log_sums : ndarray of float64 of shape (n_rows, n_states)
     """
-    others, of_states = field - values @ weights, states.astype(model.dtype) @ weights
+    others = field if values is None else field - values @ weights
+    of_states = states.astype(model.dtype) @ weights
     log_sums = np.empty((len(field), len(states)))
     for rows in slices_of_rows(len(field), of_states.size, FIELDS):
         fields = others[rows, np.newaxis] + of_states

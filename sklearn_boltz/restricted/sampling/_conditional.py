@@ -303,7 +303,7 @@ def column_probabilities(model, base, V, missing, unit, units, n_steps, seed, wo
         others = np.array(V[rows], model.dtype)
         others[:, column] = 0
         weights = model.weights_by_visible[column]
-        parts = model.hidden_field(others), others[:, column], weights, values[0]
+        parts = model.hidden_field(others), None, weights, values[0]
         probability[rows] = softmax(values[1] + log_sums_of_states(model, *parts), axis=1)
     by_hidden = np.zeros(len(V), dtype=bool)
     if has_few_hidden(model):

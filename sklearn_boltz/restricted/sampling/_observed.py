@@ -306,11 +306,8 @@ def _sum_over_missing(gaps):
         return gaps.model.hidden.log_partition_sum(gaps.field)
     alone, parts = gaps.alone(), []
     for states in blocks_of_states(alone.visible):
-        log_weight, field = alone.visible.log_weight(states), alone.hidden_field(states)
-        parts.append([
-            logsumexp(log_weight + alone.hidden.log_partition_sum(field + of_row))
-            for of_row in gaps.field
-        ])  # fmt: skip
+        sums = log_sums_of_states(alone, gaps.field, None, alone.weights.T, states)
+        parts.append(logsumexp(alone.visible.log_weight(states) + sums, axis=1))
     return logsumexp(parts, axis=0)
 
 
