@@ -134,7 +134,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 28_970, "classes": 270, "functions": 3500, "lines of tests": 30_634,
+    "lines of code": 28_967, "classes": 270, "functions": 3500, "lines of tests": 30_634,
     "lines of benchmarks": 7993,
 }  # fmt: skip
 
