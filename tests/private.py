@@ -64,7 +64,7 @@ from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_
 from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
-from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel, clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap, parts_of
 from sklearn_boltz.restricted.mean_field._tap import TAP
 from sklearn_boltz.restricted.model import _coded_rows, _enumeration
@@ -72,8 +72,6 @@ from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import (
     all_states,
-    exact_entropy,
-    exact_free_energy,
     exact_log_partition,
 )
 from sklearn_boltz.restricted.model._layered import Layered, Stacked
@@ -83,6 +81,7 @@ from sklearn_boltz.restricted.sampling import _annealing, _climb, _gibbs_kernel,
 from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._conditional import impute
+from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import (

@@ -1,6 +1,7 @@
 """Distributions of rows of codes against enumeration, log-linear models first."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from scipy.special import logsumexp
 
 import oracles
 from oracles import assert_drawn
-from private import _distribution, _factor
+from oracles_rbm import random_dbm
+from private import TAP, FittedRBM, Layered, MeanFieldModel, _distribution, _factor
+from sklearn_boltz.units import Bernoulli
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
 
@@ -26,12 +29,23 @@ def random_model(n_values, n_basis, seed, scale=1.0):
     return model, oracles.log_linear_probabilities(n_values, basis, theta), every
 
 
+def random_machine(sizes):
+    """An RBM, or a deep machine."""
+    parts = random_dbm(sizes, scale=0.7)
+    layered = Layered(parts.weights, list(map(Bernoulli, parts.intercepts)))
+    two = layered.sides()
+    marginal = two if len(sizes) == 2 else MeanFieldModel(layered, TAP(), 1)
+    return FittedRBM(layered, two.visible.base(), marginal, seed=0, n_jobs=1)
+
+
 PAIRED = [2, 3, 2, 4]
+MACHINES = {"RBM": [4, 3], "deep RBM": [4, 3, 2]}
 MODELS = {
     "log-linear": lambda: random_model(PAIRED, 9, seed=0)[0],
     "spins": lambda: random_spins(5),
     "terms and a potential": lambda: random_interactions(5, seed=2),
     "Potts": lambda: random_potts(PAIRED),
+    **{name: partial(random_machine, sizes) for name, sizes in MACHINES.items()},
 }
 
 
@@ -66,16 +80,21 @@ def test_against_enumeration(block_size, n_values, n_basis, seed):
 def test_rows_with_and_without_missing_cells(name):
     """Each distribution says what its log-weights do. False alarms of draws: three in a million."""
     model, rng = MODELS[name](), np.random.default_rng(0)
-    every = oracles.states(getattr(model, "n_values", PAIRED))
-    weights = model.log_weight(every)
+    is_machine = name in MACHINES  # of rows of numbers, with NaN in missing cells
+    every = oracles.states([2] * 4 if is_machine else getattr(model, "n_values", PAIRED))
+    if is_machine:
+        weights = random_dbm(MACHINES[name], scale=0.7).given(every)[0]
+    else:
+        weights = model.log_weight(every)
     p = np.exp(weights - logsumexp(weights))
     assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-11)
     assert model.entropy() == pytest.approx(-p @ np.log(p), abs=1e-11)
-    assert_drawn(model.sample(4000, rng), every, p)
+    assert_drawn(model.sample(4000, rng)[:, : every.shape[1]], every, p)
     codes = np.vstack([with_gaps(every, 12, 0), every[:3], np.full_like(every[:1], -1)])
-    asked = [model.column_probabilities(codes, j, 10, 0)[0] for j in range(every.shape[1])]
-    mean, mode = (model.complete(codes, how, rng, 10) for how in ("mean", "mode"))
-    pseudo, sums = model.log_pseudo_likelihood(codes), model.log_sums(codes)
+    rows = np.where(codes < 0, np.nan, codes) if is_machine else codes
+    asked = [model.column_probabilities(rows, j, 10, 0)[0] for j in range(every.shape[1])]
+    mean, mode = (model.complete(rows, how, rng, 10) for how in ("mean", "mode"))
+    pseudo, sums = model.log_pseudo_likelihood(rows), model.log_sums(rows)
     for i, row in enumerate(codes):
         law = p * agreeing(every, row)
         assert sums[i] - model.log_partition() == pytest.approx(np.log(law.sum()), abs=1e-11)
@@ -88,7 +107,7 @@ def test_rows_with_and_without_missing_cells(name):
             assert_allclose(found[i], own, atol=1e-11)
             expected += np.log(own[row[j]]) if row[j] >= 0 else 0.0
         assert pseudo[i] == pytest.approx(expected, abs=1e-10)
-    drawn = model.complete(np.tile(codes[0], (4000, 1)), "sample", rng, 10)
+    drawn = model.complete(np.tile(rows[0], (4000, 1)), "sample", rng, 10)
     law = p * agreeing(every, codes[0])
     assert_drawn(drawn.astype(int), every[law > 0], law[law > 0] / law.sum())
 

@@ -37,7 +37,8 @@ def public_names(module_name):
             is_tuple = issubclass(member, tuple)
             known = INHERITED.union(dir(tuple), member._fields) if is_tuple else INHERITED
             for method in dir(member):
-                if not method.startswith("_") and method not in known:
+                is_plain = isinstance(inspect.getattr_static(member, method), (bool, int, tuple))
+                if not (method.startswith("_") or method in known or is_plain):
                     yield f"{module_name}.{name}.{method}"
 
 

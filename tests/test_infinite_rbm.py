@@ -125,7 +125,7 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
     learner, rng = without_units(np.zeros(6)), np.random.default_rng(0)
     law, path = _frank_wolfe.Enumeration.of(learner), [log_likelihood(learner, data)]
     for n_units in range(1, 9):
-        change = _frank_wolfe.find_unit(data, data, law, 0.003, rng, WORKERS)
+        change = _frank_wolfe.find_unit(data, data, law, 0.003, rng)
         learner.insert(change.unit, change.scale, change.shift)
         assert learner.n_units == n_units
         law.follow(learner, 0, WORKERS)

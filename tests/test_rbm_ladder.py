@@ -244,7 +244,7 @@ def fit_of(make):
 
 
 def ladder_of(model):
-    return model._former_ladder()
+    return model._training.tracker.ladder
 
 
 def assert_same_ladder(one, other):
@@ -280,7 +280,7 @@ def test_the_parameters_are_the_same_with_and_without(followed):
     # Of a few units the likelihood is exact, and there in any case.
     few = isinstance(model, InfiniteRBM)
     assert model.history_.keys() - other.history_.keys() == (set() if few else LIKELIHOODS)
-    assert other._former_ladder() is None
+    assert other._training.tracker is None
     assert abs(model.history_["log_likelihood"][-1] - exact_likelihood(model, X)) < 0.3
     dear = followed(track_likelihood=8.0).fit(X)
     np.testing.assert_array_equal(weights_of(model), weights_of(dear))

@@ -183,7 +183,7 @@ def test_gradients(name, storage):
 def measure_of(units):
     """Points and the measure by which a log-weight is a density."""
     if units.states() is not None:
-        return units.states(), np.ones(units.n_states)
+        return units.states(), np.ones(len(units.states()))
     if isinstance(units, Gaussian):
         points = np.linspace(-100, 100, 200_001)
         return points, np.full(len(points), points[1] - points[0])

@@ -427,7 +427,7 @@ class BaseTAP(MiniBatchEstimator):
             of_side = self._layered().padded(missing, True)
             by_tap &= ~has_few_states(model, of_side)
         rng, rest = make_generator(random_state), missing & ~by_tap[:, np.newaxis]
-        filled = self._imputed(X, rest, how, n_steps, rng)
+        filled = self._distribution().complete(X, how, rng, n_steps, rest)
         if by_tap.any():
             rows = X[by_tap], missing[by_tap]
             found = self._imputed_by_tap(model, *rows)

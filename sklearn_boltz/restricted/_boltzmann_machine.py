@@ -55,20 +55,15 @@ from sklearn_boltz.restricted.model._columns import (
     ROUNDING,
     UNITS_OF_COLUMNS,
     ColumnLayout,
+    hold_bits,
     kinds_of,
     learn_layout,
     units_of,
     units_of_all,
 )
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.sampling import (
-    _annealing,
-    _array_chains,
-    _climb,
-    _conditional,
-    _observed,
-    _samples,
-)
+from sklearn_boltz.restricted.sampling import _annealing, _array_chains, _climb, _samples
+from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
@@ -230,6 +225,11 @@ class BaseBoltzmannMachine(Density):
         """The two sides of the model."""
         return self._marginal().sides()
 
+    def _distribution(self):
+        """What rows of numbers are distributed as."""
+        parts = self._layered(), self._base(), self._marginal()
+        return FittedRBM(*parts, self._training.evaluation_seed, self.n_jobs)
+
     def _parameters(self):
         return self._layered().parameters()
 
@@ -254,9 +254,6 @@ class BaseBoltzmannMachine(Density):
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
         cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
-        if not reset and is_foreign(getattr(self, "components_", None)):
-            there = place_of(self.components_)
-            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         return self._numbers(cells, clip, lazily)
 
     def _numbers(self, X, clip, lazily):
@@ -266,6 +263,8 @@ class BaseBoltzmannMachine(Density):
         if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
         X = self._bounded(X.toarray() if issparse(X) else X, clip)
+        if layout.is_plain:
+            return X
         if lazily and layout.has_codes:
             return CodedRows(layout, X)
         self._check_dense(X)
@@ -284,14 +283,14 @@ class BaseBoltzmannMachine(Density):
                 "Pass fewer rows at a time, or merge rare values.",
             )
 
-    def _rows_of_fit(self, X, sample_weight, reset):
-        """The rows to learn from, of which each column has a value somewhere, and their weights."""
+    def _rows_of_fit(self, X, sample_weight, reset, is_batch=False):
+        """The rows to learn from, each column of which has a value in a fit, and their weights."""
         if not reset:
             take_new_values(self, X, sample_weight)
-        options = {"allow_nan": True, "sample_weight": sample_weight, "lazily": True}
-        rows = self._validated(X, reset=reset, **options)
+        cells = self._coded(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        rows = self._numbers(cells, clip=False, lazily=not is_batch)
         rows, weights = rows_with_information(rows, sample_weight)
-        if rows_with_gaps(rows) is not None:
+        if not is_batch and rows_with_gaps(rows) is not None:
             self._check_observed(rows)
         return rows, weights
 
@@ -303,6 +302,9 @@ class BaseBoltzmannMachine(Density):
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
+        if not reset and is_foreign(getattr(self, "components_", None)):
+            there = place_of(self.components_)
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         X = self._validate(
             X,
             accept_sparse="csr",
@@ -322,6 +324,7 @@ class BaseBoltzmannMachine(Density):
                 if empty.any() and not empty.all():
                     self._without_empty(empty)
             layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
+            layout.hold_bits = hold_bits(X)
             # In an array of numbers, these stand for themselves.
             plain = is_sparse or self._encoder.is_plain and self._encoder.header is None
             unseen = None if plain else layout.unseen(self._encoder, X, weights)
@@ -433,7 +436,7 @@ class BaseBoltzmannMachine(Density):
     def _checked(self, X, allow_nan=False, lazily=False, cells=None):
         """Rows of a table, or their cells if they are known, as the model takes them."""
         check_is_fitted(self)
-        if cells is None or is_foreign(self.components_):
+        if cells is None:
             X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
         else:
             X = self._numbers(cells, True, lazily)
@@ -624,15 +627,8 @@ class BaseBoltzmannMachine(Density):
         codes = self._encoder.coding.collapse(V[:, : self._encoder.coding.n_numbers])
         return self._encoder.decode(codes, generator, self._given_numbers(given))
 
-    def _of_gaps(self, function, V):
-        """Apply a function of the model to rows with missing cells."""
-        rows = self._layered().padded(V, np.nan)
-        with Workers(self.n_jobs) as workers:
-            seed = self._training.evaluation_seed
-            return function(self._model(), self._base(), rows, seed, workers)
-
     def _free_energy_of_gaps(self, V):
-        return self._with_missing(V, self._of_gaps(_observed.free_energy, V))
+        return self._with_missing(V, -self._distribution().log_sums(V))
 
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
@@ -809,7 +805,9 @@ class BaseBoltzmannMachine(Density):
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), layout.on_scale
+        tracker, on_scale = self._training.tracker, layout.on_scale
+        # The ladder of saved models of the training, and its multiplications, if they were counted.
+        former, work = (None, np.inf) if tracker is None else (tracker.ladder, tracker.work)
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
@@ -828,7 +826,7 @@ class BaseBoltzmannMachine(Density):
             if climbs:
                 ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
-                    _climb.ladder_estimate(ladder, tol, max_rounds, workers, self._work())
+                    _climb.ladder_estimate(ladder, tol, max_rounds, workers, work)
                 )
             if method != "ladder":
                 estimate = forward = on_scale(
@@ -855,16 +853,6 @@ class BaseBoltzmannMachine(Density):
         if not estimate.trusted or (method == "auto" and has_wide_ends(estimate)):
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
-
-    def _former_ladder(self):
-        """The ladder of saved models of the training, or None."""
-        tracker = self._training.tracker
-        return None if tracker is None else tracker.ladder
-
-    def _work(self):
-        """Multiplications of the training, where they were counted; else infinity."""
-        tracker = self._training.tracker
-        return np.inf if tracker is None else tracker.work
 
     # Mean field.
 
@@ -1015,42 +1003,26 @@ class BaseBoltzmannMachine(Density):
 
     def _drawn(self, n_samples, rng, values, *, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""
-        model = self._model()
-        stream = Stream.from_generator(rng)
+        starts = None
         if isinstance(init, str):
             if values is not None or temperature != 1 or n_temperatures != 1:
                 raise ValueError(
                     "init='ladder' cannot be combined with `given`, with a temperature other than "
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
-            start = self._base(), self._former_ladder(), min(n_samples, LADDER_CHAINS)
+            former = getattr(self._training.tracker, "ladder", None)
+            start = self._base(), former, min(n_samples, LADDER_CHAINS)
+            stream = Stream.from_generator(rng)
             with Workers(self.n_jobs) as workers:
-                ladder = _climb.ladder_to(model, *start, stream)
+                ladder = _climb.ladder_to(self._model(), *start, stream)
                 return _climb.ladder_samples(ladder, n_samples, n_steps, workers)
-        if temperature != 1:
-            model = model.tempered(1 / temperature)
-        clamped = np.zeros(len(model.visible), dtype=bool)
-        if values is not None:
-            clamped[: values.shape[1]] = ~np.isnan(values[0])
-            values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
-            by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
-            if not by_chains:
-                rows = model, self._base(), values, ~clamped
-                return _conditional.drawn(*rows, n_steps, rng, stream)
-        if init is None:
-            V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
-        else:
+        if init is not None:
             V = self._checked(init)
-            V = self._marginal().side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
-        if values is not None:
-            values = like(V, values.astype(numpy_dtype(V)))
-            V = namespace_of(V).where(like(V, clamped), values, V)
-        with Workers(self.n_jobs) as workers:
-            if n_temperatures == 1:
-                return _samples.chain_samples(model, V, n_steps, stream, workers, clamped)
-            return _samples.tempered_samples(
-                model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
-            )
+            starts = dense(taken(V, np.arange(n_samples) % V.shape[0]))
+        return self._distribution().sample(
+            n_samples, rng, values, starts, temperature=temperature, n_steps=n_steps,
+            n_temperatures=n_temperatures,
+        )  # fmt: skip
 
     def _given_values(self, given):
         """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
@@ -1079,17 +1051,8 @@ class BaseBoltzmannMachine(Density):
         if is_foreign(V):
             return self._impute_array(V, how, n_steps, rng)
         missing = np.isnan(V)
-        return self._filled(X, self._imputed(V, missing, how, n_steps, rng), missing, how, rng)
-
-    def _imputed(self, V, missing, how, n_steps, rng):
-        """What `how` says of p(missing | observed), right in the missing cells of rows."""
-        some, filled, layered = missing.any(axis=1), np.zeros(V.shape), self._layered()
-        # Units beside the visible ones are always missing.
-        rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
-        filled[some] = _conditional.impute(
-            self._model(), self._base(), rows, gaps, how, n_steps, rng, self._marginal()
-        )[:, : V.shape[1]]
-        return filled
+        filled = self._distribution().complete(V, how, rng, n_steps)
+        return self._filled(X, filled, missing, how, rng)
 
     def _impute_array(self, V, how, n_steps, rng):
         """Fill the missing cells where the rows lie, by Markov chains."""
@@ -1126,11 +1089,8 @@ class BaseBoltzmannMachine(Density):
             )
         X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
-        V = np.array(self._encoder.coding.expand(self._bounded(X, clip=True)))
-        pad, missing = self._layered().padded, np.isnan(V)
-        parts = self._model(), self._base(), pad(V), pad(missing, True)
-        with Workers(self.n_jobs) as workers:
-            return _conditional.column_probabilities(*parts, j, units, n_steps, seed, workers)
+        V = self._encoder.coding.expand(self._bounded(X, clip=True))
+        return self._distribution().column_probabilities(V, j, n_steps, seed)
 
     @property
     def _evaluation_seed(self):
@@ -1154,7 +1114,7 @@ class BaseBoltzmannMachine(Density):
             units have continuous values.
         """
         check_is_fitted(self)
-        return _enumeration.exact_entropy(self._layered())
+        return self._distribution().entropy()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

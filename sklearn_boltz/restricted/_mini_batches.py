@@ -14,7 +14,7 @@ from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import learn_layout
+from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import STREAMED_ROWS
@@ -27,7 +27,6 @@ from sklearn_boltz.restricted.training._rows import (
     as_mini_batch,
     merge_sums,
     relative,
-    rows_with_information,
     sums_of_batch,
     visits,
 )
@@ -146,7 +145,7 @@ class MiniBatchEstimator(BaseRBM):
             if first:
                 vars(self).update(self._attributes(training.copy()))
             else:
-                training.see(X, weights)
+                training.seen, training.base = training.seen.more(X, weights, training.base)
             if relative(weights) is not None:
                 X = X[np.repeat(np.arange(len(X)), visits(weights, training.rng))]
             training.n_passes += 1
@@ -164,14 +163,9 @@ class MiniBatchEstimator(BaseRBM):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
-        if is_batch:
-            if not reset:
-                take_new_values(self, X, sample_weight)
-            X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-            return rows_with_information(X, sample_weight)
-        batches = as_batches(X)
+        batches = None if is_batch else as_batches(X)
         if batches is None:
-            return self._rows_of_fit(X, sample_weight, reset)
+            return self._rows_of_fit(X, sample_weight, reset, is_batch)
         indexed = batches is not X
         rows = self._streamed(batches, sample_weight, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
@@ -209,6 +203,7 @@ class MiniBatchEstimator(BaseRBM):
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
         layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
+        layout.hold_bits = hold_bits(X)
         unseen = layout.unseen(self._encoder, X, weights) if batches.are_codes else None
         self._encoder = self._encoder.of_model(layout, unseen)
 

@@ -29,7 +29,7 @@ from sklearn_boltz.restricted.model._model import (
     check_normalisable,
     log_pseudo_likelihood,
 )
-from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED
@@ -234,7 +234,8 @@ class BaseRBM(BaseBoltzmannMachine):
         if weights is not None:
             weights = np.append(weights, np.ones(valid.shape[0]))
         if isinstance(X, CodedRows):
-            return X.followed_by(valid), weights, len(valid)
+            codes = np.concatenate([X.codes, valid.codes])
+            return CodedRows(X.layout, codes, X.dtype), weights, len(valid)
         valid = dense(valid)
         stack = partial(vstack, format="csr") if issparse(X) else np.vstack
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
@@ -316,7 +317,7 @@ class BaseRBM(BaseBoltzmannMachine):
         V, model = self._checked(V, allow_nan=True, lazily=True), self._marginal()
         if rows_with_gaps(V) is None and not isinstance(V, CodedRows):
             return model.mean_hidden(V)
-        return by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
+        return by_rows(model.mean_hidden, self._distribution().mean_hidden, V)
 
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.
@@ -507,7 +508,7 @@ class BaseRBM(BaseBoltzmannMachine):
         X, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
         if not model.visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
+        of_gaps = self._distribution().log_pseudo_likelihood
         return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
 
     # Missing values.

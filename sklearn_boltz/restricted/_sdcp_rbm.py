@@ -1,5 +1,6 @@
 """SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
 
+from copy import deepcopy
 from numbers import Integral, Real
 
 import numpy as np
@@ -489,7 +490,7 @@ class SDCPRBM(MiniBatchEstimator):
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
-        base = visible.astype(X.dtype)
+        base = deepcopy(visible)
         check_kinds(visible, hidden, self.centered)
         first = self._begin_at_init(matrix, visible, hidden)
         learner = SDCPLearner(
@@ -498,7 +499,8 @@ class SDCPRBM(MiniBatchEstimator):
             SGD(), Stream.from_generator(rng),
         )  # fmt: skip
         if first is not visible:
-            learner.center_hidden()
+            mean = learner.visible_offset[np.newaxis]
+            learner.hidden_offset[...] = learner.model().mean_hidden(mean)[0]
         return Training(learner, rng, seen, base)
 
     def _restore(self, training):

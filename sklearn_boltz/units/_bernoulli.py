@@ -60,6 +60,8 @@ class Bernoulli(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
+    is_binary, width, bounds = True, 1, (0.0, 1.0)
+
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
         is_float = getattr(intercept, "dtype", None) in FLOATS
@@ -101,16 +103,6 @@ class Bernoulli(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
-
-    @property
-    def is_binary(self):
-        """True: the values are 0 and 1 with the log-odds `intercept` plus the field."""
-        return True
-
-    @property
-    def bounds(self):
-        """Smallest and largest value of a unit."""
-        return 0.0, 1.0
 
     def states(self):
         return np.array([0.0, 1.0])
@@ -168,8 +160,11 @@ class Bernoulli(UnitType):
         if is_foreign(field):
             return _bernoulli_arrays.sample(field, self.intercept, stream, first_row)
         out = np.array(field, dtype=self.intercept.dtype, order="C")
-        bernoulli_sample(out, self.intercept, stream.seed, stream.take(1), first_row)
+        self._draw(out, stream, first_row)
         return out
+
+    def _draw(self, field, stream, first_row):
+        bernoulli_sample(field, self.intercept, stream.seed, stream.take(1), first_row)
 
     def gradients(self, X, field=None, precision=0.0):
         mean = self._row_mean(self.mean(field, precision) if X is None else X)

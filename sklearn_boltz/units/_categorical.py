@@ -75,6 +75,8 @@ class Categorical(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
+    bounds = 0.0, 1.0
+
     def __init__(self, n_values, intercept=None):
         if isinstance(n_values, Integral):
             if intercept is None:
@@ -206,11 +208,6 @@ class Categorical(UnitType):
         return slice(*self._starts[unit : unit + 2].tolist())
 
     @property
-    def bounds(self):
-        """Smallest and largest value of a column."""
-        return 0.0, 1.0
-
-    @property
     def domain(self):
         """Description of the legal values, for messages."""
         n = self.width or f"{self.widths.min()} to {self.widths.max()}"
@@ -314,12 +311,13 @@ class Categorical(UnitType):
     def sample(self, field, stream, first_row=0):
         if is_foreign(field):
             return _categorical_arrays.sample(field, self.intercept, self._runs, stream, first_row)
-        out = np.array(field, dtype=self._dtype, order="C")
-        categorical_sample(
-            out, np.ascontiguousarray(self.intercept), self._runs, stream.seed, stream.take(1),
-            first_row,
-        )  # fmt: skip
+        out = np.array(field, dtype=self.intercept.dtype, order="C")
+        self._draw(out, stream, first_row)
         return out
+
+    def _draw(self, field, stream, first_row):
+        intercept = np.ascontiguousarray(self.intercept)
+        categorical_sample(field, intercept, self._runs, stream.seed, stream.take(1), first_row)
 
     def gradients(self, X, field=None, precision=0.0):
         mean = self._row_mean(self.mean(field, precision) if X is None else X)

@@ -104,6 +104,8 @@ class Gaussian(Quadratic):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
+    bounds = -np.inf, np.inf
+
     def __init__(self, intercept, precision):
         intercept, precision = as_floats(intercept), as_floats(precision)
         if not (precision > 0).all():
@@ -188,11 +190,6 @@ class Gaussian(Quadratic):
         super().ascend({**slopes, "precision": change / rate}, rate)
 
     # Values and bounds.
-
-    @property
-    def bounds(self):
-        """Smallest and largest value of a unit: infinite."""
-        return -np.inf, np.inf
 
     @property
     def domain(self):

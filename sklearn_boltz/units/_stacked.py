@@ -46,10 +46,11 @@ class Stacked(UnitType):
     def __init__(self, layers):
         self.layers = _checked(layers)
         ends = np.cumsum([0, *map(len, self.layers)]).tolist()
-        self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+        columns = (slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True))
+        self._parts = list(zip(self.layers, columns, strict=True))
 
     def __len__(self):
-        return self._columns[-1].stop
+        return self._parts[-1][1].stop
 
     @property
     def _dtype(self):
@@ -132,7 +133,7 @@ class Stacked(UnitType):
     # Parameters.
 
     def parts(self):
-        return list(zip(self.layers, self._columns, strict=True))
+        return self._parts
 
     def shift(self, field):
         for units, columns in self.parts():
@@ -230,8 +231,8 @@ class Stacked(UnitType):
                 units.sample(for_kernels(B), stream, first_row) for units, B in self._each(field)
             ]
             return concatenated(parts, axis=1)
-        out = np.empty(field.shape, self._dtype)
-        for units, columns in self.parts():
+        out = np.empty(field.shape, field.dtype)
+        for units, columns in self._parts:
             out[:, columns] = units.sample(field[:, columns], stream, first_row)
         return out
 

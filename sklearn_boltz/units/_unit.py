@@ -296,16 +296,10 @@ class UnitType:
         return None
 
     @property
-    def n_states(self):
-        """Number of values of a unit; None if they are continuous or if the units differ."""
-        states = self.states()
-        return None if states is None else len(states)
-
-    @property
     def state_counts(self):
         """Number of values of each unit: an array of float of shape (n_units,), or infinite."""
-        n_states = self.n_states
-        return np.full(self.n_units, np.inf if n_states is None else n_states, dtype=np.float64)
+        states = self.states()
+        return np.full(self.n_units, np.inf if states is None else len(states), dtype=np.float64)
 
     @property
     def is_enumerable(self):
@@ -817,6 +811,10 @@ class UnitType:
             f"{type(self).__name__} has no method `sample`, which Markov chains need. Only TAPRBM "
             "and TAPDBM can train without it, with inference=TAP(n_gibbs=0)."
         )
+
+    def _draw(self, field, stream, first_row):
+        """Replace a field, an ndarray of the type of the parameters, by draws under it."""
+        field[...] = self.sample(field, stream, first_row)
 
     def gradients(self, X, field=None, precision=0.0):
         """

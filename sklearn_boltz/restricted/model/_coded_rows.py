@@ -61,10 +61,6 @@ class CodedRows:
         codes = self.layout.standardised(self.codes).astype(self.dtype, copy=False)
         return CodedRows(layout, codes)
 
-    def followed_by(self, other):
-        """These rows and other ones."""
-        return CodedRows(self.layout, np.concatenate([self.codes, other.codes]), self.dtype)
-
     def columns(self, first, end):
         """The rows of some neighbouring columns."""
         return CodedRows(self.layout.part(first, end), self.codes[:, first:end], self.dtype)

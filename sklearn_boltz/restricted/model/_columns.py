@@ -173,11 +173,10 @@ class ColumnLayout:
         )
 
     @classmethod
-    def of_numbers(cls, n_columns, units=Bernoulli):
-        """Layout of columns that hold the numbers of the units themselves."""
-        bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
+    def of_numbers(cls, n_columns):
+        """Layout of columns that hold the numbers of Bernoulli units themselves."""
         every = np.ones(n_columns, dtype=int)
-        return cls([units] * n_columns, every, bounds, 0 * every)
+        return cls([Bernoulli] * n_columns, every, Bernoulli.bounds, 0 * every)
 
     @property
     def is_binary(self):
@@ -189,20 +188,16 @@ class ColumnLayout:
         """How many numbers a row of the model has."""
         return int(self.starts[-1])
 
-    @property
-    def log_volume(self):
-        """The logarithm of the volume of the columns that is 1 in the model's numbers."""
-        return 0.0 if self.scale is None else float(np.log(self.scale).sum())
-
     def on_scale(self, estimate):
         """An estimate of ln Z for densities on the original scale of the columns, in place."""
         if self.scale is not None:
+            volume = float(np.log(self.scale).sum())
             for name in ("value", "low", "high", "log_partitions"):
                 if name in estimate:
-                    estimate[name] = estimate[name] + self.log_volume
+                    estimate[name] = estimate[name] + volume
             if estimate.log_weights is not None:
                 sign = -1 if estimate.method == "raise" else 1
-                estimate.log_weights = estimate.log_weights + sign * self.log_volume
+                estimate.log_weights = estimate.log_weights + sign * volume
         return estimate
 
     @property
@@ -329,7 +324,8 @@ class ColumnLayout:
             values = range(n_states) if categories is None else categories.tolist()
             if not n_states:  # of two categories, the number is that of the second
                 values = values[1:2]
-            found += [f"{name}={_shown(value)}" for value in values] or [name]
+            shown = (f"{v:g}" if isinstance(v, float) else str(v) for v in values)
+            found += [f"{name}={value}" for value in shown] or [name]
         return found
 
     def unseen(self, table, X, weights=None):
@@ -410,10 +406,6 @@ def hold_bits(X):
     return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
 
 
-def _shown(value):
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def learn_layout(specs, table, X, column, weights=None):
     """Learn how the columns of a table become numbers of visible units.
 
@@ -433,12 +425,6 @@ def learn_layout(specs, table, X, column, weights=None):
     -------
     layout : ColumnLayout
     """
-    layout = _layout(specs, table, X, column, weights)
-    layout.hold_bits = hold_bits(X)
-    return layout
-
-
-def _layout(specs, table, X, column, weights):
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)

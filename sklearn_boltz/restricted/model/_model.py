@@ -7,12 +7,15 @@ from scipy.special import logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 
 from sklearn_boltz.numerics._arrays import is_foreign, like, namespace_of, widened, zeros
+from sklearn_boltz.numerics._threads import slices_of_rows
 from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
 
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 # What a sigmoid and a random number take, in multiplications.
 CELL = 25
+# Fields of hidden units that are looked at together, where a visible unit takes all of its states.
+FIELDS = 2**18
 
 
 class Model(NamedTuple):
@@ -288,13 +291,36 @@ def _of_any_units(model, V, chosen):
         for i in np.unique(units):
             rows = np.flatnonzero(units == i)
             columns, (states, log_weights) = model.visible.columns_of(i), each[i]
-            weights, values = by_visible[columns], V[rows, columns]
-            logs = log_weights + np.column_stack([
-                model.log_sum(
-                    field[rows] + (state - values).astype(model.dtype) @ weights
-                )
-                for state in states
-            ])  # fmt: skip
+            values = V[rows, columns]
+            parts = field[rows], values, by_visible[columns], states
+            logs = log_weights + log_sums_of_states(model, *parts)
             shares = model.visible.state_shares(i, values)
-            total[rows] += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+            total[rows] += (shares * logs).sum(axis=1) - np.logaddexp.reduce(logs, axis=1)
     return total
+
+
+def log_sums_of_states(model, field, values, weights, states):
+    """ln Σ_h exp(h · field) w(h) of each row, with each state of some units in their place.
+
+    Parameters
+    ----------
+    model : Model
+    field : ndarray of shape (n_rows, n_hidden)
+        What all visible units add to the fields of the hidden ones.
+    values : ndarray of shape (n_rows, width) or None
+        Of these units; None if they are not in the fields.
+    weights : ndarray of shape (width, n_hidden)
+    states : ndarray of shape (n_states, width)
+
+    Returns
+    -------
+    log_sums : ndarray of float64 of shape (n_rows, n_states)
+    """
+    others = field if values is None else field - values @ weights
+    of_states = states.astype(model.dtype) @ weights
+    log_sums = np.empty((len(field), len(states)))
+    for rows in slices_of_rows(len(field), of_states.size, FIELDS):
+        fields = others[rows, np.newaxis] + of_states
+        found = model.log_sum(fields.reshape(-1, fields.shape[-1]))
+        log_sums[rows] = found.reshape(-1, len(states))
+    return log_sums

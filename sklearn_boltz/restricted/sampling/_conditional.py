@@ -13,7 +13,7 @@ from sklearn_boltz.partition._shares import (
 )
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import n_bits
-from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.model._model import Model, log_sums_of_states
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains, moves_of_chains
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 from sklearn_boltz.restricted.sampling._observed import (
@@ -300,7 +300,11 @@ def column_probabilities(model, base, V, missing, unit, units, n_steps, seed, wo
     of_units, complete = missing_units(model.visible, missing), Completer(model)
     alone = of_units.sum(axis=1) == 1
     for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
-        probability[rows] = _given_the_others(model, V[rows], column, *values)
+        others = np.array(V[rows], model.dtype)
+        others[:, column] = 0
+        weights = model.weights_by_visible[column]
+        parts = model.hidden_field(others), None, weights, values[0]
+        probability[rows] = softmax(values[1] + log_sums_of_states(model, *parts), axis=1)
     by_hidden = np.zeros(len(V), dtype=bool)
     if has_few_hidden(model):
         bits = missing_bits(model.visible, of_units)
@@ -309,7 +313,9 @@ def column_probabilities(model, base, V, missing, unit, units, n_steps, seed, wo
         probability[by_hidden] = _by_hidden(complete, *rows, column, *values)
     by_missing = ~(alone | by_hidden) & has_few_missing(model, of_units)
     for v, rows in distinct_rows(V, missing, by_missing):
-        shape = _shape_of_states(model.visible, of_units[rows[0]], unit)
+        # States of the missing units before the unit, its own, and those after it.
+        counts = np.where(of_units[rows[0]], model.visible.state_counts, 1)
+        shape = int(counts[:unit].prod()), int(counts[unit]), -1
         probability[rows] = complete(v).probability.reshape(shape).sum(axis=(0, 2))
     drawn = list(distinct_rows(V, missing, ~(alone | by_hidden | by_missing)))
 
@@ -324,12 +330,6 @@ def column_probabilities(model, base, V, missing, unit, units, n_steps, seed, wo
     for (_, rows), (p, error) in zip(drawn, found, strict=True):
         probability[rows], errors[rows] = p, error
     return probability, errors
-
-
-def _shape_of_states(units, missing, unit):
-    """(states of the missing units before a unit, its own, those after it)."""
-    counts = np.where(missing, units.state_counts, 1)
-    return int(counts[:unit].prod()), int(counts[unit]), -1
 
 
 def _annealed_probabilities(model, base, V, n_steps, stream):
@@ -356,15 +356,3 @@ def _by_hidden(complete, V, missing, column, states, log_weights):
         log_p += missing_units(model.visible, missing[rows]) @ log_partition.T
         found[rows] = softmax(log_p, axis=1) @ given_hidden
     return found
-
-
-def _given_the_others(model, V, column, states, log_weights):
-    """p(state of a unit | all other visible units), exact; `column` is a slice."""
-    rows, weights = np.array(V, model.dtype), model.weights_by_visible[column]
-    rows[:, column] = 0
-    field = model.hidden_field(rows)
-    logs = [
-        log_weight + model.hidden.log_partition_sum(field + state.astype(model.dtype) @ weights)
-        for state, log_weight in zip(states, log_weights, strict=True)
-    ]
-    return softmax(np.column_stack(logs), axis=1)

@@ -63,13 +63,13 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
 
         def block(rows):
             # Each block takes the same steps: a random number depends on its row as well.
-            own, mine = copy(stream), V[rows]
-            states = mine if order is None else np.ascontiguousarray(mine[:, order])
+            own, mine, columns = copy(stream), V[rows], slice(None) if order is None else order
+            states = np.array(mine[:, columns], model.dtype, order="C")
+            means = np.array(H[rows], model.dtype, order="C")
             _run_chains_of_any_units(
-                model, states, H[rows], n_steps, own, first_row + rows.start, from_hidden
+                model, states, means, n_steps, own, first_row + rows.start, from_hidden
             )
-            if order is not None:
-                mine[:, order] = states
+            mine[:, columns], H[rows] = states, means
             return own.step
 
     work = len(V) * weights.size * (2 * n_steps + 1)
@@ -94,10 +94,17 @@ def steps_of_transition(model):
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
     hidden_field, visible_field = fields_by_kernels(model)
+    field, parts = np.empty_like(V), model.visible.parts()
+    parts = [(units, columns, np.empty((len(V), len(units)), V.dtype)) for units, columns in parts]
     for step in range(n_steps):
         if step > 0 or not from_hidden:
-            H[...] = model.hidden.sample(hidden_field(V), stream, first_row)
-        V[...] = model.visible.sample(visible_field(H), stream, first_row)
+            hidden_field(V, H)
+            model.hidden._draw(H, stream, first_row)
+        visible_field(H, field)
+        for units, columns, own in parts:
+            own[...] = field[:, columns]
+            units._draw(own, stream, first_row)
+            V[:, columns] = own
     H[...] = model.hidden.mean(hidden_field(V))
 
 
@@ -111,14 +118,18 @@ def fields_by_kernels(model):
     Returns
     -------
     hidden_field, visible_field : callable
-        Of dense rows, of the type of the weights.
+        From dense rows of the type of the weights, and an array to fill or None, to the fields.
     """
-    if not isinstance(model.weights, np.ndarray):
-        return model.hidden_field, model.visible_field
+    weights = model.weights
+    if not isinstance(weights, np.ndarray):
+        return (
+            lambda rows, out=None: np.matmul(rows, weights.T, out=out),
+            lambda rows, out=None: np.matmul(rows, weights, out=out),
+        )
     weights = model.weights_by_visible
 
-    def product(kernel, n_columns, rows):
-        out = np.empty((len(rows), n_columns), weights.dtype)
+    def product(kernel, n_columns, rows, out=None):
+        out = np.empty((len(rows), n_columns), weights.dtype) if out is None else out
         kernel(weights, np.ascontiguousarray(rows, dtype=weights.dtype), out)
         return out
 

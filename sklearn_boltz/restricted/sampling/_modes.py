@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_boltz.restricted.model._model import log_sums_of_states
+
 # Modes of parts of a mixture that are compared, those of them where ascents start, and sweeps over
 # the coordinates at most.
 N_CANDIDATES, N_STARTS, MOST_SWEEPS = 256, 4, 50
@@ -95,10 +97,8 @@ def coordinate_ascent(model, V, missing):
             columns, (states, log_weights) = model.visible.columns_of(i), each[i]
             weights = by_visible[columns]
             steps = (states - rows[:, np.newaxis, columns]).astype(model.dtype)
-            gains = log_weights + np.column_stack([
-                model.log_sum(field + steps[:, k] @ weights)
-                for k in range(len(states))
-            ])  # fmt: skip
+            parts = field, rows[:, columns], weights, states
+            gains = log_weights + log_sums_of_states(model, *parts)
             here, to = np.abs(steps).sum(axis=2).argmin(axis=1), gains.argmax(axis=1)
             every = np.arange(len(rows))
             gain = gains[every, to] - gains[every, here]

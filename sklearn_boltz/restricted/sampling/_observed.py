@@ -20,6 +20,7 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.partition._shares import chosen_chains
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
+from sklearn_boltz.restricted.model._model import log_sums_of_states
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 
 # Bits of the missing cells or of the hidden units up to which their states are summed out for a
@@ -203,20 +204,23 @@ def free_energy(model, base, V, seed, workers):
     bits, of_hidden = missing_bits(model.visible, gaps.missing), n_bits(model.hidden)
     by_hidden = (of_hidden <= EXACT_SUM) & (of_hidden < bits)
     by_missing = ~by_hidden & (bits <= EXACT_SUM)
-    annealed = np.flatnonzero(~(by_hidden | by_missing))
+    others = np.flatnonzero(~(by_hidden | by_missing))
     exact = Gaps.of(model.in_double(), V)
     if by_hidden.any():
         found[by_hidden] = _sum_over_hidden(exact.rows(by_hidden))
     for rows in patterns(gaps.missing, by_missing):
         found[rows] = _sum_over_missing(exact.rows(rows))
-    if len(annealed):
+    if len(others):
 
         def of_row(i):
             # A product of several rows may be rounded in another way.
-            return _annealed_row(Gaps.of(model, V[[i]]), base, row_stream(seed, V[i]))
+            row, stream = Gaps.of(model, V[[i]]), row_stream(seed, V[i])
+            units = base.chosen(np.flatnonzero(row.missing[0]))
+            log_weights, _ = annealed(row.repeated(N_CHAINS), units, N_TEMPERATURES, stream)
+            return logsumexp(log_weights) - np.log(N_CHAINS)
 
-        work = len(annealed) * N_CHAINS * N_TEMPERATURES * model.weights.size
-        found[annealed] = workers.map(of_row, annealed.tolist(), work)
+        work = len(others) * N_CHAINS * N_TEMPERATURES * model.weights.size
+        found[others] = workers.map(of_row, others.tolist(), work)
     return -(found + observed_log_weight(exact.model.visible, exact.V, exact.missing))
 
 
@@ -287,15 +291,13 @@ def _sum_over_hidden(gaps):
         log_weight = model.hidden.log_weight(states)
         of_units = model.visible.log_partition(model.visible_field(states)).astype(np.float64)
         parts.append([
-            logsumexp(log_weight[:, np.newaxis] + states @ field.T + of_units @ missing.T, axis=0)
-            for field, missing in _chunks(gaps.field, gaps.missing)
+            logsumexp(
+                log_weight[:, np.newaxis] + states @ gaps.field[rows].T
+                + of_units @ gaps.missing[rows].T, axis=0,
+            )
+            for rows in gen_batches(len(gaps.field), CHUNK_ROWS)
         ])  # fmt: skip
     return logsumexp([np.concatenate(part) for part in parts], axis=0)
-
-
-def _chunks(*arrays):
-    for start in range(0, len(arrays[0]), CHUNK_ROWS):
-        yield [a[start : start + CHUNK_ROWS] for a in arrays]
 
 
 def _sum_over_missing(gaps):
@@ -304,11 +306,8 @@ def _sum_over_missing(gaps):
         return gaps.model.hidden.log_partition_sum(gaps.field)
     alone, parts = gaps.alone(), []
     for states in blocks_of_states(alone.visible):
-        log_weight, field = alone.visible.log_weight(states), alone.hidden_field(states)
-        parts.append([
-            logsumexp(log_weight + alone.hidden.log_partition_sum(field + of_row))
-            for of_row in gaps.field
-        ])  # fmt: skip
+        sums = log_sums_of_states(alone, gaps.field, None, alone.weights.T, states)
+        parts.append(logsumexp(alone.visible.log_weight(states) + sums, axis=1))
     return logsumexp(parts, axis=0)
 
 
@@ -320,13 +319,6 @@ def row_stream(seed, v):
     row = np.where(np.isnan(v), np.nan, v + 0.0).astype(np.float64)  # one NaN, one zero
     digest = blake2b(row.tobytes(), digest_size=8, key=int(seed).to_bytes(8, "little"))
     return Stream(int.from_bytes(digest.digest(), "little"))
-
-
-def _annealed_row(gaps, base, stream):
-    """ln Z of the missing and the hidden units of one row, by annealed importance sampling."""
-    base = base.chosen(np.flatnonzero(gaps.missing[0]))
-    log_weights, _ = annealed(gaps.repeated(N_CHAINS), base, N_TEMPERATURES, stream)
-    return logsumexp(log_weights) - np.log(len(log_weights))
 
 
 def annealed(gaps, base, n_temperatures, stream):
@@ -476,10 +468,6 @@ class Completer:
         model = self.model
         return max(FEW_BITS, n_bits(model.hidden)) if has_few_hidden(model) else np.inf
 
-    def _looks_at_missing(self, units):
-        few = has_few_missing(self.model, units)
-        return few and missing_bits(self.model.visible, units) <= self._most_bits
-
     def _missing(self, units):
         """All states of some units, their log-weights and what they add to the hidden fields.
 
@@ -509,7 +497,8 @@ class Completer:
         if not len(columns):
             return Completions(np.zeros(1), known, columns, np.empty((1, 0)))
         field = exact.hidden_field(known[np.newaxis])
-        if self._looks_at_missing(units):
+        bits = missing_bits(self.model.visible, units)
+        if has_few_missing(self.model, units) and bits <= self._most_bits:
             states, log_weight, fields = self._missing(units)
             logs = log_weight + exact.hidden.log_partition_sum(fields + field)
             return Completions(_normalised(logs), known, columns, states)
@@ -634,11 +623,10 @@ def _log_conditional(model, found, v, unit, states, log_weights):
     columns = model.visible.columns_of(unit)
     changes, weights = states - v[columns], model.weights[:, columns]
     if found.H is None:
-        field = model.hidden_field(found.V.astype(np.float64))
-        here = model.hidden.log_partition_sum(field)
-        ratios = np.column_stack([
-            model.hidden.log_partition_sum(field + weights @ change) - here for change in changes
-        ])  # fmt: skip
+        V = found.V.astype(np.float64)
+        field = model.hidden_field(V)
+        ratios = log_sums_of_states(model, field, V[:, columns], weights.T, states)
+        ratios -= model.log_sum(field)[:, np.newaxis]
     else:
         ratios = found.H @ weights @ changes.T
     logs = log_weights + logsumexp(found.log_probability[:, np.newaxis] + ratios, axis=0)

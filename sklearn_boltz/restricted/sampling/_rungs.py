@@ -32,17 +32,19 @@ class RBMRung:
         in training.
     states : ndarray of shape (n_chains, n_visible)
         Changed in place.
+    is_first : bool
+        Whether the model has no weights: a draw is then exact.
     """
 
-    def __init__(self, model, states):
-        self.model, self.states = model, states
+    def __init__(self, model, states, is_first=False):
+        self.model, self.states, self.is_first = model, states, is_first
 
     def __len__(self):
         return self.states.shape[0]
 
     def copy(self):
         """Copy the states; the model is shared."""
-        return type(self)(self.model, copied(self.states))
+        return RBMRung(self.model, copied(self.states), self.is_first)
 
     @property
     def cost(self):
@@ -50,7 +52,11 @@ class RBMRung:
         return 5 * self.states.shape[0] * self.model.n_weights + CALLS
 
     def move(self, n_steps, stream, first_row):
-        """Make transitions of the chains."""
+        """Make transitions of the chains, or draw new states."""
+        if self.is_first:
+            nothing = zeros(self.states, self.states.shape)
+            self.states[...] = self.model.visible.sample(nothing, stream, first_row)
+            return
         H = np.empty((len(self.states), len(self.model.hidden)), self.states.dtype)
         run_chains(self.model, self.states, H, n_steps, stream, ONE_THREAD, first_row=first_row)
 
@@ -63,15 +69,6 @@ class RBMRung:
         mine = self.states[chains]
         self.states[chains] = other.states[chains]
         other.states[chains] = mine
-
-
-class IndependentRung(RBMRung):
-    """The first rung: units without weights, of which a draw is exact."""
-
-    def move(self, n_steps, stream, first_row):
-        """Draw new states."""
-        nothing = zeros(self.states, self.states.shape)
-        self.states[...] = self.model.visible.sample(nothing, stream, first_row)
 
 
 def log_densities_of(model, V):
@@ -187,6 +184,6 @@ def begin_ladder(model, base, n_chains, stream):
     """
     first = saved(model.annealed(0, base))
     states = base.sample(zeros(model.weights, (n_chains, len(base))), stream)
-    rungs = [IndependentRung(first, copied(states)), RBMRung(laid_out(model), states)]
+    rungs = [RBMRung(first, copied(states), is_first=True), RBMRung(laid_out(model), states)]
     kind = ArrayLadder if is_foreign(states) else Ladder
     return kind(rungs, base_log_partition(model, base), stream)

@@ -98,10 +98,6 @@ class Training:
         self.stage = self.mean = None
         self.before, self.tempered, self.start, self.peak = [], False, None, None
 
-    def see(self, X, weights):
-        """Take more rows into account."""
-        self.seen, self.base = self.seen.more(X, weights, self.base)
-
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
         tracker = self.tracker

@@ -269,51 +269,38 @@ def linearised_objective(unit, data, model, alpha, mismatch=0.0):
     return objective, gradient - data.moment(on - push * on * (1 - on))
 
 
-def starting_points(n_starts, data, model, rng, first=0):
-    """Units to start from: where data and model differ, at rows of the data, at random.
+def starting_point(kind, data, model, rng):
+    """A unit to start from: where data and model differ, at a row of the data, or at random.
 
     To second order in w, the objective is −w·Cw / 8 with C the difference of the second
     moments of data and model: a few products with C lead to where it is largest.
 
     Parameters
     ----------
-    n_starts : int
+    kind : int
+        Which of the three, modulo 3.
     data, model : Sample
     rng : Generator
-    first : int, default=0
-        Which of the three kinds is the first.
 
     Returns
     -------
-    units : list of ndarray of float64 of shape (n_visible + 1,)
+    unit : ndarray of float64 of shape (n_visible + 1,)
         Half on in the mean of the data, with fields of variance 1.
     """
     n_visible, mean = data.rows.shape[1], data.visible_mean()
-    units = []
-    for k in range(first, first + n_starts):
-        if k % 3 == 1:
-            row = data.rows[data.draw(rng, 1)]
-            direction = (row if isinstance(row, np.ndarray) else row.toarray())[0] - mean
-        else:
-            direction = rng.normal(size=n_visible)
-        for _ in range(4 if k % 3 == 0 else 0):
-            centred = np.append(direction, -direction @ mean)
-            direction = sum(
-                sign * s.moment(s.field(centred))[:-1] for s, sign in ((data, 1), (model, -1))
-            )
-            direction /= np.linalg.norm(direction) or 1.0
-        unit = np.append(direction, -direction @ mean)
-        units.append(unit / (data.field(unit).std() or 1.0))
-    return units
-
-
-def linear_minimum(start, *args):
-    """Go down `linearised_objective`; -> a unit and its objective."""
-    end = minimize(
-        linearised_objective, start, args, "L-BFGS-B", jac=True,
-        bounds=[(-LARGEST_WEIGHT, LARGEST_WEIGHT)] * len(start), options=L_BFGS,
-    )  # fmt: skip
-    return end.x, float(end.fun)
+    if kind % 3 == 1:
+        row = data.rows[data.draw(rng, 1)]
+        direction = (row if isinstance(row, np.ndarray) else row.toarray())[0] - mean
+    else:
+        direction = rng.normal(size=n_visible)
+    for _ in range(4 if kind % 3 == 0 else 0):
+        centred = np.append(direction, -direction @ mean)
+        direction = sum(
+            sign * s.moment(s.field(centred))[:-1] for s, sign in ((data, 1), (model, -1))
+        )
+        direction /= np.linalg.norm(direction) or 1.0
+    unit = np.append(direction, -direction @ mean)
+    return unit / (data.field(unit).std() or 1.0)
 
 
 # What a change of one unit is worth.
@@ -380,14 +367,8 @@ def rescaled(unit, fields, scales, data, model, *, centered=True):
     return changes
 
 
-def best_change(changes, min_ess):
-    """The change of largest gain among those for which the samples vouch, or None."""
-    safe = [change for change in changes if change.ess >= min_ess]
-    return max(safe, key=lambda change: change.gain, default=None)
-
-
-def find_unit(data, subset, model, alpha, rng, workers, *, n_starts=1, plain=False, n_failed=0):
-    """Look for the unit to insert, from several starts.
+def find_unit(data, subset, model, alpha, rng, *, plain=False, n_failed=0):
+    """Look for the unit to insert.
 
     Parameters
     ----------
@@ -399,8 +380,6 @@ def find_unit(data, subset, model, alpha, rng, workers, *, n_starts=1, plain=Fal
     alpha : float
         λ of the paper.
     rng : Generator
-    workers : Workers
-    n_starts : int
     plain : bool
         The paper's way, without line search and centring.
     n_failed : int
@@ -411,26 +390,21 @@ def find_unit(data, subset, model, alpha, rng, workers, *, n_starts=1, plain=Fal
     change : Change or None
         None if no unit improves the linearised objective.
     """
-    starts = starting_points(n_starts, subset, model, rng, n_failed)
-    mismatch = np.zeros(len(starts[0]))
+    start = starting_point(n_failed, subset, model, rng)
+    mismatch = np.zeros(len(start))
     if not plain:
         mismatch[:-1] = subset.visible_mean() - model.visible_mean()
-    found = workers.map(
-        lambda start: linear_minimum(start, subset, model, alpha, mismatch),
-        starts,
-        # Each takes some dozens of products with the rows.
-        100 * (len(subset) + len(model)) * subset.rows.shape[1] * len(starts),
-    )
-    # Of w = 0 the objective is 0.
-    found = [(unit, objective) for unit, objective in found if objective < 0]
-    if plain:
-        found = sorted(found, key=lambda pair: pair[1])[:1]
-    scales = np.ones(1) if plain else SCALES
-    changes = []
-    for unit, _ in found:
-        fields = data.field(unit), model.field(unit)
-        changes += rescaled(unit, fields, scales, data, model, centered=not plain)
-    return best_change(changes, 0.0 if plain else model.min_ess)
+    end = minimize(
+        linearised_objective, start, (subset, model, alpha, mismatch), "L-BFGS-B", jac=True,
+        bounds=[(-LARGEST_WEIGHT, LARGEST_WEIGHT)] * len(start), options=L_BFGS,
+    )  # fmt: skip
+    if not end.fun < 0:  # that of w = 0
+        return None
+    fields, scales = (data.field(end.x), model.field(end.x)), np.ones(1) if plain else SCALES
+    changes = rescaled(end.x, fields, scales, data, model, centered=not plain)
+    least = 0.0 if plain else model.min_ess
+    vouched = [change for change in changes if change.ess >= least]
+    return max(vouched, key=lambda change: change.gain, default=None)
 
 
 def match_means(learner, model, data, rate, workers):

@@ -26,6 +26,8 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 # Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
 TRIES = 5
+# Units without improvement after which early stopping ends the training.
+PATIENCE = 10
 # The joint training of the corrective mode: rows of a mini-batch, and learning rate.
 CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
 
@@ -37,8 +39,6 @@ class GrowthPlan(NamedTuple):
     ----------
     n_epochs : int
         Units to insert, at most.
-    n_iter_no_change : int
-        Units without improvement after which early stopping ends the training.
     """
 
     n_epochs: int
@@ -50,7 +50,6 @@ class GrowthPlan(NamedTuple):
     n_corrective: int
     early_stopping: bool | float
     tol: float
-    n_iter_no_change: int = 10
 
     name = "unit"
 
@@ -92,7 +91,7 @@ class GrowthPlan(NamedTuple):
                 return True
         self.remember_best(growth)
         best = growth.best
-        if best is None or growth.n_epochs - best["since"] < self.n_iter_no_change:
+        if best is None or growth.n_epochs - best["since"] < PATIENCE:
             return False
         return growth.figures(growth.n_epochs)["free_energy_gap"] > best["gap"]
 
@@ -153,8 +152,11 @@ def insert_unit(growth, data, monitor, plan, workers):
     if growth.tracker is not None:
         work = 2 * plan.n_gibbs * len(learner.sample) * learner.weights.size
         growth.tracker.follow(learner.model(), work, workers)
-    if plan.mode == "corrective":
-        train_together(growth, data, plan, workers)
+    if plan.mode == "corrective":  # mini-batches of CS-DCP on all units
+        for _ in range(plan.n_corrective):
+            chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
+            growth.learn(dense(data.rows[chosen]), CORRECTIVE_RATE, workers)
+        learner.sample.follow(learner, plan.n_gibbs, workers)
     match_means(learner, learner.sample, data, plan.learning_rate, workers)
     fill(growth, data, workers)
     record(growth, monitor, workers, perf_counter() - start, change)
@@ -168,7 +170,7 @@ def find_gain(growth, data, plan, workers):
         alpha = plan.alpha if plain else plan.alpha / 4**k
         subset, sample = _subset(growth, data), growth.learner.sample
         options = {"plain": plain, "n_failed": k}
-        change = find_unit(data, subset, sample, alpha, growth.rng, workers, **options)
+        change = find_unit(data, subset, sample, alpha, growth.rng, **options)
         if change is not None and (change.gain > plan.tol or plain):
             return change
         sample.follow(growth.learner, plan.n_gibbs, workers)
@@ -184,14 +186,6 @@ def _subset(growth, data):
     else:
         chosen = growth.rng.choice(len(data), FITTED_ROWS, replace=False)
     return Sample(without_codes(data.rows[chosen]))
-
-
-def train_together(growth, data, plan, workers):
-    """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
-    for _ in range(plan.n_corrective):
-        chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
-        growth.learn(dense(data.rows[chosen]), CORRECTIVE_RATE, workers)
-    growth.learner.sample.follow(growth.learner, plan.n_gibbs, workers)
 
 
 def record(growth, monitor, workers, seconds, change=None):

@@ -153,16 +153,11 @@ def _of_rbm(model, name, mine, n_units):
             f"{name}: n_components is {n_units}, but init has {len(hidden)} "
             f"components. Set n_components={len(hidden)} or more."
         )
-    if [_name(kind) for kind in mine.kinds] != [_name(kind) for kind in other.kinds] or (
-        not np.array_equal(mine.widths, other.widths)
-    ):
+    own, its = ([k if isinstance(k, type) else type(k) for k in of.kinds] for of in (mine, other))
+    if own != its or not np.array_equal(mine.widths, other.widths):
         return None
     weights, visible, hidden = rescaled(model.components_, visible, hidden, other, mine)
     return weights, hidden.intercept, published(visible)
-
-
-def _name(kind):
-    return (kind if isinstance(kind, type) else type(kind)).__name__
 
 
 def _of_network(model, name, layout, n_units):

@@ -43,9 +43,9 @@ def remember_best(training, monitor, plan, workers):
     if now > least and uncertain and (plan.keep_best or plan.patience):
         model = training.learner.model()
         can_wait = best is not None and not plan.keep_best
-        postponed = can_wait and not training.tracker.can_verify(model.sides())
+        tracked = training.tracker.verified(model.sides(), workers, can_wait)
+        postponed = tracked is None
         if not postponed:
-            tracked = training.tracker.verified(model.sides(), workers)
             now = monitor.verified(model, tracked, now, workers)
     # A plateau at the start is no reason to end, however long; to fall back to it later is.
     started = monitor.has_started(figures) or (best is not None and best["has_started"])

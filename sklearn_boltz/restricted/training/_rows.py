@@ -224,7 +224,8 @@ class ChosenRows:
 
     def __init__(self, source, numbers, weights=None, kept=None):
         self.source, self.numbers, self.n_rows = source, np.sort(numbers), len(numbers)
-        self.weights, self.kept = relative(of_some(weights, self.numbers)), kept
+        self.weights = None if weights is None else relative(weights[self.numbers])
+        self.kept = kept
 
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""

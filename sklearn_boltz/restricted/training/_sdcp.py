@@ -196,10 +196,6 @@ class SDCPLearner:
         V = ((1 + spins[:, : len(self.visible)]) / 2).astype(self.dtype)
         return V, model.mean_hidden(V)
 
-    def center_hidden(self):
-        """Set the offsets of the hidden units to their means given those of the visible ones."""
-        self.hidden_offset[...] = self.model().mean_hidden(self.visible_offset[np.newaxis])[0]
-
     def move(self, steps, centered):
         """Add a step, which is in centred coordinates if `centered`.
 
@@ -357,6 +353,9 @@ class ArrayBatch:
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
         self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
+        self._has_shape = not is_binary and (
+            has_shape(learner.visible) or has_shape(learner.hidden)
+        )
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
@@ -418,6 +417,8 @@ class ArrayBatch:
     def shape_slopes(self, learner, chains):
         """Derivatives by the parameters of the units at the rows or at the chains."""
         model = learner.model()
+        if not self._has_shape:
+            return {}, {}
         if not chains:
             return shape_slopes(model, self.V)
         parts = self._parts_of_chains(learner.scheme)

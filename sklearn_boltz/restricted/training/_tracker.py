@@ -333,26 +333,18 @@ class Tracker:
         n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
         return self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
 
-    def verified(self, model, workers):
+    def verified(self, model, workers, can_wait):
         """ln Z by many chains that are annealed slowly.
 
         Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
-        that looks so is measured once more.
+        that looks so is measured once more: None if that can wait until more has been trained.
         """
-        self._verifying -= self._cost_of_verifying(model)
-        n_temperatures = self._slow_temperatures()
-        return self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
-
-    def can_verify(self, model):
-        """Whether enough has been trained since the last time that it was done."""
-        return self._verifying >= self._cost_of_verifying(model)
-
-    def _slow_temperatures(self):
         wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
-        return int(wanted)
-
-    def _cost_of_verifying(self, model):
-        return self._slow_temperatures() * self._cost_of_annealing(model, VERIFYING_CHAINS)
+        cost = int(wanted) * self._cost_of_annealing(model, VERIFYING_CHAINS)
+        if can_wait and self._verifying < cost:
+            return None
+        self._verifying -= cost
+        return self._annealed(laid_out(model), int(wanted), VERIFYING_CHAINS, workers)
 
     def _affordable(self, model):
         """Temperatures of an annealing."""
