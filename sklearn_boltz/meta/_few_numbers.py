@@ -61,7 +61,7 @@ class FewNumbers:
 
 
 def _learned(j, bins, symbols, weights):
-    """What other cells say about the numbers of a column.
+    """Dependence of the numbers of a column on the other cells.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ def likelihood_ratio(network, X, other, sample_weight=None):
 
 
 def objective_of(network, codes, weights):
-    """What the fit maximises, summed over complete rows."""
+    """Objective of the fit, summed over complete rows."""
     squares = np.vdot(network.coupling_, network.coupling_) / (
         4 if network._encoder.coding.is_binary else 16
     )

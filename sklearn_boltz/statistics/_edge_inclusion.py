@@ -402,7 +402,7 @@ class EdgeChains:
         self.log_p = self.log_density(slice(None), self.thresholds, self.fields, self.shifts)
 
     def log_density(self, columns, thresholds, fields, shifts):
-        """Of each column given all others, with the prior of its thresholds, (n_chains, n_columns).
+        """Log-density of each column given the others, with its prior, (n_chains, n_columns).
 
         Less what a field times its cells adds.
         """
@@ -419,13 +419,13 @@ class EdgeChains:
         return self.power * (observed - log_z) + prior
 
     def log_prior(self, interaction):
-        """Of edges and interactions, compared with no edge."""
+        """Log prior odds of an edge and its interaction against no edge."""
         # Cauchy's law.
         log_p = self.log_odds - np.log(np.pi * (self.scale + interaction**2 / self.scale))
         return np.where(interaction != 0, log_p, 0)
 
     def log_proposal(self, interaction, j, k):
-        """Of a new edge, compared with its removal."""
+        """Log-density of proposing an edge, relative to its removal."""
         z = (interaction - self.centres[j, k]) / self.widths[j, k]
         log_q = -(z**2) / 2 - np.log(np.sqrt(2 * np.pi) * self.widths[j, k])
         return np.where(interaction != 0, log_q, 0)

@@ -74,7 +74,7 @@ def parameter_names(entries, n_values=None):
 
 
 def turned_round(name):
-    """What a coupling is called if its variables change places, for each comma that may part them.
+    """Names of a coupling with its variables swapped, for each comma that may separate them.
 
     The name of a variable may have commas, too.
     """
@@ -329,7 +329,7 @@ class PairwiseInference(NetworkParameters):
 
     @cached_property
     def _pairs(self):
-        """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
+        """Columns of `to_frame` for pairs, by name; ndarrays of shape (n_features, n_features)."""
         tables = self._of_bits() if self.n_values is None else self._of_blocks()
         tables["statistic"] *= self.falls
         p_value = chi2.sf(tables["statistic"], tables["df"])

@@ -1,4 +1,4 @@
-"""What a physicist asks of networks, of RBMs as spins, and of Markov chains."""
+"""Physics of networks, of RBMs as spins, and of Markov chains."""
 
 import warnings
 from numbers import Integral, Real

@@ -293,7 +293,7 @@ def inference(
 
 
 class Found(NamedTuple):
-    """What `PairwiseInference` is made of.
+    """Parts of a `PairwiseInference`.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ def tests_numbers(network, has_split):
 
 
 def of_codes(network, codes, weights, jackknife):
-    """What is found of a network of codes."""
+    """Estimates and covariance of a network of codes."""
     found = network._cached(
         "covariance",
         lambda: covariance_of(network, codes, weights, jackknife),
@@ -358,7 +358,7 @@ def rows_of_codes(network, codes, weights):
 
 
 def of_numbers(network, X, sample_weight, jackknife):
-    """What is found of a table with numbers."""
+    """Estimates and covariance of a table with numbers."""
     weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
     estimates = NumberEstimates.of(network, X, weights, free, jackknife)
     estimate, *covariance = estimates.results()
@@ -380,7 +380,7 @@ def of_numbers(network, X, sample_weight, jackknife):
 
 
 def entries_of(network, sizes):
-    """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
+    """Names of the entries of columns, a list each: ``city=Rome``, and ``age``."""
     found = []
     for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
         labels = network._encoder.labels(j, np.arange(size))[:size]
@@ -419,7 +419,7 @@ def with_profiles(result, found):
 
 
 def profile_of_pair(profile, columns, result, is_separated):
-    """What the regressions of single columns say of a pair, and how its test is called."""
+    """Test of a pair by the regressions of single columns, and its name."""
     levels = [getattr(profile.network.columns[i], "basis", ()) for i in columns]
     is_bits = is_separated and all(len(own) == 2 for own in levels)
     cell = profile.empty_cell(*columns) if is_bits else None
@@ -436,7 +436,7 @@ def profile_of_pair(profile, columns, result, is_separated):
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
+    """Covariance (NaN where a parameter is not estimated), separated directions, and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
     ratios = falls(curvature, network.n_features_in_)
     return spread.covariance(curvature), spread.directions(curvature), ratios

@@ -151,7 +151,7 @@ def _columns_where(columns, of_object, of_float):
 
 
 def true_of(cells, of_object, of_float=None):
-    """Of which cells of a column a test is true; each different value is tested once.
+    """Cells of a column for which a test is true; each distinct value is tested once.
 
     `of_object` tests an object or a string, and says the same of equal ones; `of_float` tests
     arrays of floats or dates.
@@ -206,7 +206,7 @@ def missing_cells(X):
 
 
 def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
-    """What to do about codes for missing cells, in an array or in a column of a frame.
+    """Remedy for codes that mean missing cells, in an array or in a column of a frame.
 
     `values` are all values of the column, which is of a `kind` if the codes are values, too;
     `missing_remedy` is said of missing cells.

@@ -95,7 +95,7 @@ class Scored(Column):
 
     @classmethod
     def learn(cls, column, numbers, sample_weight, most):
-        """As of `Binned`; that, if all numbers are atoms, which have no scores."""
+        """Learn as `Binned` does; return that if all numbers are atoms, which have no scores."""
         binned = Binned.learn(column, numbers, sample_weight, most)
         scores = NormalScores.learn(numbers, sample_weight, binned.bins)
         if scores is None:
@@ -120,7 +120,7 @@ class Scored(Column):
         return self.back(self.scores.decode(codes))
 
     def quantiles(self, probability, levels):
-        """As of `Binned`."""
+        """Labels as of `Binned`."""
         return self.back(self.scores.bins.quantiles(probability, levels))
 
 

@@ -44,7 +44,7 @@ def rows_where(draw, n_samples, random_state, where, name):
 
 
 def _obeying(found, n_rows, name):
-    """What a user's function says of the rows, as an array of bool; missing values are False."""
+    """Result of a user's function on the rows, as an array of bool; missing values are False."""
     mask = np.asarray(found)
     if mask.dtype.kind == "O":  # with missing values
         cells = [False if is_missing(cell) else cell for cell in mask.ravel().tolist()]

@@ -47,7 +47,7 @@ class FeatureNetwork:
         self.nominal = [basis.is_nominal for basis in bases]
 
     def at(self, coupling, intercept):
-        """The same with other parameters."""
+        """Return a copy with other parameters."""
         other = copy(self)
         other.coupling, other.intercept = coupling, intercept
         return other

@@ -65,7 +65,7 @@ def filled_residuals(rows, one):
 
 
 def choose(rows):
-    """What held-out rows choose.
+    """Choose the degrees of freedom and the number of classes by held-out rows.
 
     Returns
     -------

@@ -50,7 +50,7 @@ class LocationModel:
         self._apart = column[:, None] != column
 
     def given(self, c, z):
-        """What scores z (NaN: not known) and class c make of the categories.
+        """Distribution of the categories given scores z (NaN: not known) and class c.
 
         Yields
         ------
