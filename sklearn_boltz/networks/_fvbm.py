@@ -141,7 +141,7 @@ class FVBMPseudoLikelihood(Network):
         Categories that it did not see are added, and the fit then begins anew.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
         error. In an array of numbers, other values are always an error.

@@ -71,7 +71,7 @@ class MaximumEntropy(Network):
         warning tells of other values, which count as missing.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
 
     sampler : callable, default=None
         A function that estimates the moments in place of the chains, such as an annealer, with any

@@ -44,7 +44,7 @@ def adjust_p_values(p_value, method):
     Parameters
     ----------
     p_value : ndarray of shape (n,)
-        Of different hypotheses; NaN where there is none.
+        p-values of different hypotheses; NaN where there is none.
     method : {"holm", "fdr_bh"}
 
     Returns
@@ -116,9 +116,9 @@ class PairwiseInference(NetworkParameters):
     feature_names : ndarray of str of shape (n_features,) or None
         Names of the variables; None for a `contrast`.
     objective : {"pseudo-likelihood", "likelihood"}
-        What the estimates maximise.
+        The objective that the estimates maximise.
     reasons : ndarray of str of shape (n_features, n_features)
-        What else there is to know of the test of a pair, or why there is none; mostly empty.
+        A remark on the test of a pair, or why there is none; mostly empty.
     untested : ndarray of bool of shape (n_features, n_features)
         The pairs without a test, for these reasons.
     falls : ndarray of shape (n_features, n_features)

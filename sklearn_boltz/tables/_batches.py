@@ -231,14 +231,14 @@ def with_labels(batches, y=None):
     Parameters
     ----------
     batches : Batches
-        Of rows, or of pairs (X, y) if `y` is None.
+        Batches of rows, or of pairs (X, y) if `y` is None.
     y : array-like of shape (n_rows,), default=None
-        Of all rows in their order; also a Dask collection.
+        Classes of all rows in their order; also a Dask collection.
 
     Returns
     -------
     batches : Batches
-        Of rows.
+        Weights of the rows.
     y : ndarray or data frame of shape (n_rows,)
     """
     if y is not None:

@@ -86,8 +86,8 @@ def columns_of(X):
 def warn_of_pairs_apart(observed, title, name):
     """Warn of pairs of columns that no row has both of, such as those of split ballots.
 
-    `observed` tells which cells there are, of shape (n, n_columns), and `title` what messages call
-    a column, by its number; `name` is the estimator.
+    `observed` tells which cells there are, of shape (n, n_columns), and `title` the name in
+    messages of a column, by its number; `name` is that of the estimator.
     """
     if observed.all():
         return

@@ -67,7 +67,7 @@ class Column:
     place : Place
         The column as code names it.
     kind : Kind
-        What the user says of the column.
+        The user's declaration of the column.
     codec : Dates, Exact or None
         Of a column of numbers that are not all floats.
     of_objects : str

@@ -133,7 +133,7 @@ class ColumnCounts(NamedTuple):
     Attributes
     ----------
     title : str
-        What messages call the column.
+        Name of the column in messages.
     dtype : Dtype or None
         In a data frame of pandas.
     numbers : Counts

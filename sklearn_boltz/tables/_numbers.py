@@ -30,7 +30,7 @@ class Binned(Column):
     ----------
     bins : Bins
     categories : ndarray
-        What the bins are called.
+        Names of the bins.
     """
 
     bins: Bins | None = None
@@ -85,7 +85,7 @@ class Scored(Column):
     ----------
     scores : NormalScores
     categories : ndarray
-        What the codes are called.
+        Names of the codes.
     """
 
     scores: NormalScores | None = None

@@ -52,7 +52,7 @@ class FeatureTask(CodesTask):
     def steps(self, initial, n_draws, alpha, monitor):
         """Fit, and set the strength of the penalty of each pair, in place.
 
-        Returns what a user should know about the end, or None.
+        Returns a warning about how the fit ended, or None.
         """
         if not len(self.varying):
             monitor.total = self.problem.total

@@ -32,7 +32,7 @@ def fit_best(candidates, log_slopes):
     candidates : list of ScoredRows
         With scores by different transforms.
     log_slopes : list of float
-        What each transform adds to the mean log-likelihood.
+        Contribution of each transform to the mean log-likelihood.
 
     Returns
     -------

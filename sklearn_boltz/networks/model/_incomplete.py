@@ -368,7 +368,7 @@ def complete(model, codes, how, generator, n_steps):
 
 
 def _means(model, codes, n_steps, generator):
-    """Means of missing codes, (n, d); what stands for observed ones is of no use."""
+    """Means of missing codes, (n, d); entries of observed ones have no meaning."""
     p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)

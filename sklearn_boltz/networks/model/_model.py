@@ -164,7 +164,7 @@ class DiscreteModel:
         log_sums : ndarray of float64 of shape (n,)
             ln of the sum over the missing cells, less the log-weight of the observed ones.
         is_exact : ndarray of bool of shape (n,)
-            Whether the row had few enough states. If not, the rest is of no use.
+            Whether the row had few enough states. If not, the other entries have no meaning.
         """
         if not self.is_pairwise:
             return _incomplete.enumerated(self, codes, max_states)

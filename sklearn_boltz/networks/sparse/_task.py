@@ -285,7 +285,7 @@ class SparseTask:
         return coupling, intercept
 
     def message(self, point, direction, monitor):
-        """What a user should know about the end of a fit, or None."""
+        """Warning about how the fit ended, or None."""
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "

@@ -53,7 +53,7 @@ class Task:
     objective : str
         What is finally maximised.
     label : callable
-        What messages call a column, or with a second argument one of its values.
+        Name of a column in messages, or with a second argument that of one of its values.
     """
 
     objective, label = PseudoLikelihood.name, str
@@ -161,7 +161,7 @@ class Task:
 
 
 def maximise(task, initial, method, monitor):
-    """Find the maximum of the objective; -> what a user should know about the end, or None.
+    """Find the maximum of the objective; -> a warning about how the fit ended, or None.
 
     Parameters
     ----------

@@ -607,7 +607,7 @@ def likely_by_columns(problem, solve, statistics, base):
 
 
 def maximise_by_sampling(task, initial, generator, further, draw, monitor):
-    """Find the model with the moments of the data; -> what a user should know about the end.
+    """Find the model with the moments of the data; -> a warning about how it ended, or None.
 
     Parameters
     ----------

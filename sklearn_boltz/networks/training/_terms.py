@@ -391,7 +391,7 @@ def fit_terms(task, initial, allowed, max_order, price, rounds):
     Returns
     -------
     message : str or None
-        What a user should know.
+        A warning about how the fit ended.
     gains : ndarray of shape (n_terms,)
         Those of the terms, in nats.
     """
