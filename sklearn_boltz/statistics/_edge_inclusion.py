@@ -159,7 +159,7 @@ def edge_inclusion(
     Parameters
     ----------
     network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network, which says what the columns are. Its estimates are not used.
+        A fitted network, whose kinds of columns are used. Its estimates are not.
     X : array-like of shape (n_samples, n_features)
         The training data. Rows with missing cells are left out, with a warning.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -180,7 +180,7 @@ def edge_inclusion(
     Returns
     -------
     result : EdgeInclusion
-        `probability`, `bayes_factor`, `interaction` and other figures of each pair, and
+        `probability`, `bayes_factor`, `interaction` and other statistics of each pair, and
         `to_frame` for a table of them.
 
     Raises
@@ -219,8 +219,8 @@ def edge_inclusion(
     has too little for thresholds, which matters little to edges.
 
     In 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
-    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and 47
-    % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
+    of the pairs with a probability of 0.95 to 0.99 had an edge, 82 % of those with 0.8 to 0.95, and
+    47 % of those with 0.4 to 0.6. With a power of 1 these were 77, 63 and 45 %.
 
     A sweep proposes for each pair to add or to remove its edge, then new interactions of all edges
     together by Hamiltonian dynamics, and new thresholds of each column. The time grows with the
