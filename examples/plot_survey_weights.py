@@ -104,3 +104,6 @@ told = weight.groupby(answers["income"]).sum() / weight[~silent].sum()
 guess = model.predict_column_proba(answers[silent], "income").T @ weight[silent]
 guess = pd.Series(guess / weight[silent].sum(), order["income"])
 pd.DataFrame({"told": told[order["income"]], "not told, by the model": guess}).round(2)
+
+# %%
+# As far as their other answers say, men who did not tell are neither richer nor poorer than others.

@@ -87,9 +87,9 @@ class Batches:
     batch holds bits only. Otherwise `fit` first counts the values of each column in one pass, and
     learns from all batches what the columns are. The counts are exact up to 8,192 different numbers
     in a column, and the bins are then those of the table in one piece. Beyond, ranks are known to
-    0.2 % of a million rows and to 0.45 % of a billion, in any order of the batches. Of a column
-    whose batches or files have several types, the type holds the values of all; dates of two time
-    zones are in UTC, and those without a zone are refused beside others.
+    0.2 % of a million rows and to 0.45 % of a billion, in any order of the batches. If a column has
+    several types in its batches or files, it gets one that holds all of its values; dates of two
+    time zones are in UTC, and a mixture of dates with and without a zone is refused.
 
     An epoch of mini-batches visits the batches in random order if the source allows it (arrays,
     lists, Dask), and otherwise in the order of the source. Within each lane, the rows of a batch
@@ -238,7 +238,7 @@ def with_labels(batches, y=None):
     Returns
     -------
     batches : Batches
-        Weights of the rows.
+        Batches of rows alone.
     y : ndarray or data frame of shape (n_rows,)
     """
     if y is not None:
