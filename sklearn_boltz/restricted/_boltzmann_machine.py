@@ -525,7 +525,7 @@ class BaseBoltzmannMachine(Density):
         )
 
     def __sklearn_array_api_convert__(self, convert):
-        """What scikit-learn moves an estimator by."""
+        """Return a moved copy; scikit-learn calls this to move an estimator to a device."""
         check_is_fitted(self)
         if not self._computes_on_devices:
             raise ValueError(
@@ -1082,7 +1082,7 @@ class BaseBoltzmannMachine(Density):
         return self._filled(X, self._imputed(V, missing, how, n_steps, rng), missing, how, rng)
 
     def _imputed(self, V, missing, how, n_steps, rng):
-        """What `how` says of p(missing | observed), right in the missing cells of rows."""
+        """Values of the missing cells of rows from p(missing | observed), as `how` says."""
         some, filled, layered = missing.any(axis=1), np.zeros(V.shape), self._layered()
         # Units beside the visible ones are always missing.
         rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
