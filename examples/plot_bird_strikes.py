@@ -86,7 +86,7 @@ for name, p in probabilities.items():
 pd.DataFrame(lines).T.round(2)
 
 # %%
-# The network is at least as often right as the forest, and much surer of it.
+# The network is right about as often as the forest, with a smaller log loss.
 #
 # Which birds were the unknown ones?
 # ----------------------------------
