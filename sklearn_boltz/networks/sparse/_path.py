@@ -64,7 +64,7 @@ def follow(solver, alphas, criterion):
 
 
 def least_shrunk(layout, criterion, present, best):
-    """Of each part, the last penalty with the same pairs as at `best`, going on from there.
+    """The last penalty of each part with the same pairs as at `best`, going on from there.
 
     `present` are the `neighbours` of each penalty.
     """

@@ -193,7 +193,7 @@ def end_last_stage(training, monitor, plan, workers):
 
 
 def measure_slowly(training, monitor, workers, parameters):
-    """What is known of a model with other parameters, by slow annealing where it is not exact.
+    """Measure a model with other parameters, by slow annealing where it is not exact.
 
     The learner has these parameters afterwards.
 
