@@ -61,7 +61,7 @@ def location(X, seed):
 def forests(X, n, seed):
     from arfpy import arf
 
-    np.in1d = np.isin  # arfpy 0.1.1 calls a name that NumPy 2.4 has no more
+    np.in1d = np.isin  # noqa: NPY201, arfpy 0.1.1 calls what NumPy 2.4 has no more
     X = X.astype({name: object for name in X if not is_number(X[name])})
     np.random.seed(seed)  # noqa: NPY002
     forest = arf.arf(x=X, random_state=seed, verbose=False)
