@@ -135,7 +135,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # what; one that is done with less lowers it.
 TOTALS = {
     "lines of code": 29_007, "classes": 270, "functions": 3516, "lines of tests": 30_618,
-    "lines of benchmarks": 8033,
+    "lines of benchmarks": 8035,
 }  # fmt: skip
 
 

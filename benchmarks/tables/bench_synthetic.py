@@ -7,7 +7,8 @@ how much less area under the ROC curve a boosting that predicts a column of the 
 learns from synthetic rows instead of the learned ones, from as many and from five times as many;
 and the processor's seconds. Beside ours: the learned rows themselves, columns drawn independently
 of each other; adversarial random forests of arfpy, whose numbers are replaced by the nearest ones
-that the column has, and SDV's Gaussian copula, each where it is installed.
+that the column has, and SDV's Gaussian copula, each where it is installed
+(arfpy 0.1 needs NumPy before 2.4, and both need pandas before 3).
 
 "network, of its rows" says what half of the rows allow at best: the table is then drawn from a
 network that is fitted to all rows, so that only errors of estimation tell synthetic rows apart.
@@ -61,7 +62,6 @@ def location(X, seed):
 def forests(X, n, seed):
     from arfpy import arf
 
-    np.in1d = np.isin  # noqa: NPY201, arfpy 0.1.1 calls what NumPy 2.4 has no more
     X = X.astype({name: object for name in X if not is_number(X[name])})
     np.random.seed(seed)  # noqa: NPY002
     forest = arf.arf(x=X, random_state=seed, verbose=False)
@@ -78,7 +78,9 @@ def copula(X, n, seed):
     from sdv.metadata import Metadata
     from sdv.single_table import GaussianCopulaSynthesizer
 
-    synthesizer = GaussianCopulaSynthesizer(Metadata.detect_from_dataframe(X))
+    synthesizer = GaussianCopulaSynthesizer(
+        Metadata.detect_from_dataframes({"rows": X}, infer_keys=None)
+    )
     synthesizer.fit(X)
     synthesizer._set_random_state(seed)
     return synthesizer.sample(n)[list(X)]
@@ -142,7 +144,7 @@ def compare(sets, n_seeds, folder):
     head = ["table", "rows", "score", "nearer", "area lost", f"of {FACTOR} times", "seconds"]
     print_table(head, lines)
     if MISSING:
-        print(f"Left out: pip install {' '.join(MISSING)}")
+        print(f"Left out: pip install 'numpy<2.4' 'pandas<3' {' '.join(MISSING)}")
 
 
 @script
