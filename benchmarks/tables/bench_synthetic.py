@@ -8,7 +8,7 @@ learns from synthetic rows instead of the learned ones, from as many and from fi
 and the processor's seconds. Beside ours: the learned rows themselves, columns drawn independently
 of each other; adversarial random forests of arfpy, whose numbers are replaced by the nearest ones
 that the column has, and SDV's Gaussian copula, each where it is installed
-(arfpy 0.1 needs NumPy before 2.4, and both need pandas before 3).
+(SDV from 2.0 on; arfpy 0.1 needs NumPy before 2.4, and both need pandas before 3).
 
 "network, of its rows" says what half of the rows allow at best: the table is then drawn from a
 network that is fitted to all rows, so that only errors of estimation tell synthetic rows apart.
@@ -78,12 +78,12 @@ def copula(X, n, seed):
     from sdv.metadata import Metadata
     from sdv.single_table import GaussianCopulaSynthesizer
 
-    synthesizer = GaussianCopulaSynthesizer(
-        Metadata.detect_from_dataframes({"rows": X}, infer_keys=None)
-    )
-    synthesizer.fit(X)
+    rows = {"rows": X}
+    metadata = Metadata.detect_from_dataframes(rows, infer_keys=None)
+    synthesizer = GaussianCopulaSynthesizer(metadata)
+    synthesizer.fit(rows)
     synthesizer._set_random_state(seed)
-    return synthesizer.sample(n)[list(X)]
+    return synthesizer.sample(n)["rows"][list(X)]
 
 
 RIVALS = {"arfpy": forests, "sdv": copula}
