@@ -173,7 +173,7 @@ def restored(pickled, checksum):
 
 
 def context_of_fit(estimator):
-    """What scikit-learn needs to tear down the callbacks of the running fit, as attributes.
+    """Attributes that scikit-learn needs to tear down the callbacks of the running fit.
 
     They are set together, or, after Ctrl-C between them, of no use.
     """

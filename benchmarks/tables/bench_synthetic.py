@@ -6,8 +6,9 @@ mean; the share of synthetic rows that are nearer to a learned row than to one o
 how much less area under the ROC curve a boosting that predicts a column of the other half has if it
 learns from synthetic rows instead of the learned ones, from as many and from five times as many;
 and the processor's seconds. Beside ours: the learned rows themselves, columns drawn independently
-of each other, and adversarial random forests where arfpy is installed, whose numbers are replaced
-by the nearest ones that the column has.
+of each other; adversarial random forests of arfpy, whose numbers are replaced by the nearest ones
+that the column has, and SDV's Gaussian copula, each where it is installed
+(SDV from 2.0 on; arfpy 0.1 needs NumPy before 2.4, and both need pandas before 3).
 
 "network, of its rows" says what half of the rows allow at best: the table is then drawn from a
 network that is fitted to all rows, so that only errors of estimation tell synthetic rows apart.
@@ -73,13 +74,27 @@ def forests(X, n, seed):
     return rows
 
 
+def copula(X, n, seed):
+    from sdv.metadata import Metadata
+    from sdv.single_table import GaussianCopulaSynthesizer
+
+    rows = {"rows": X}
+    metadata = Metadata.detect_from_dataframes(rows, infer_keys=None)
+    synthesizer = GaussianCopulaSynthesizer(metadata)
+    synthesizer.fit(rows)
+    synthesizer._set_random_state(seed)
+    return synthesizer.sample(n)["rows"][list(X)]
+
+
+RIVALS = {"arfpy": forests, "sdv": copula}
+MISSING = [name for name in RIVALS if not find_spec(name)]
 MAKERS = {
     "learned rows": lambda X, n, seed: X,
     "independent columns": independent,
     "network": drawn_from(lambda X, seed: FVBMPseudoLikelihood()),
     "network, alpha=0.01": drawn_from(lambda X, seed: FVBMPseudoLikelihood(alpha=0.01)),
     "network with numbers": drawn_from(location),
-} | ({"arfpy": forests} if find_spec("arfpy") else {})
+} | {name: make for name, make in RIVALS.items() if name not in MISSING}
 
 
 def area(rows, other, target):
@@ -128,6 +143,8 @@ def compare(sets, n_seeds, folder):
             lines.append([size, rows, *shown, f"{seconds:.1f}"])
     head = ["table", "rows", "score", "nearer", "area lost", f"of {FACTOR} times", "seconds"]
     print_table(head, lines)
+    if MISSING:
+        print(f"Left out: pip install 'numpy<2.4' 'pandas<3' {' '.join(MISSING)}")
 
 
 @script

@@ -14,6 +14,7 @@ from PIL import Image
 SIZE = (640, 440)
 PARTS = {
     "plot_alignment_rbm": (1, (0.0, 0.0, 1.0, 0.48)),
+    "plot_bird_strikes": (1, (0.0, 0.0, 0.62, 1.0)),
     "plot_contacts_from_alignment": (1, (0.0, 0.04, 0.56, 0.84)),
     "plot_fsll_density_digits": (3, (0.02, 0.0, 0.63, 0.585)),
     "plot_fsll_interactions": (1, (0.0, 0.56, 0.88, 0.93)),
@@ -26,6 +27,7 @@ PARTS = {
     "plot_rbm_ladder": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_rbm_learning_curves": (1, (0.0, 0.1, 0.49, 1.0)),
     "plot_rbm_receptive_fields": (2, (0.12, 0.0, 0.72, 0.76)),
+    "plot_survey_weights": (2, (0.0, 0.0, 0.85, 1.0)),
     "plot_tables_fill": (1, (0.67, 0.0, 1.0, 1.0)),
     "plot_tables_odd_cell": (1, (0.0, 0.0, 0.69, 0.77)),
     "plot_tables_synthetic": (1, (0.0, 0.0, 0.747, 1.0)),

@@ -8,7 +8,13 @@ from sklearn_boltz.datasets._fetch import (
     fetch_omniglot,
 )
 from sklearn_boltz.datasets._potts import make_alignment
-from sklearn_boltz.datasets._real import load_house_votes, load_penguins, load_sam_riboswitch
+from sklearn_boltz.datasets._real import (
+    load_bird_strikes,
+    load_house_votes,
+    load_masculinity_survey,
+    load_penguins,
+    load_sam_riboswitch,
+)
 from sklearn_boltz.datasets._synthetic import (
     make_bars_and_stripes,
     make_bayesian_network,
@@ -21,7 +27,9 @@ __all__ = [
     "fetch_density_benchmark",
     "fetch_mnist",
     "fetch_omniglot",
+    "load_bird_strikes",
     "load_house_votes",
+    "load_masculinity_survey",
     "load_penguins",
     "load_sam_riboswitch",
     "make_alignment",

@@ -237,7 +237,7 @@ def _read(path_or_file):
 
 
 def _decompressed(content, module, path_or_file):
-    """What a module of the standard library decompresses."""
+    """Content decompressed by a module of the standard library."""
     try:
         return import_module(module).decompress(content)
     except ImportError:

@@ -13,6 +13,44 @@ STEMS = (
 )
 
 
+def load_bird_strikes():
+    """Load 10,000 collisions of aircraft with animals in the United States, 1990 to 2002.
+
+    The table is a part of the Wildlife Strike Database of the Federal Aviation Administration
+    (public domain) [1]_: the strikes at 50 airports, as in the collection vega-datasets [2]_.
+
+    Returns
+    -------
+    strikes : pandas.DataFrame of shape (10000, 12)
+        ``date``, the day. Strings: ``airport``, ``state``, ``operator``, ``aircraft`` (225
+        different models), ``phase`` of the flight, ``time_of_day``, ``size`` of the animal,
+        ``species`` (``"Unknown bird - small"`` and the like where it was not identified) and
+        ``damage`` (``"none"``, ``"minor"``, ``"medium"``, ``"substantial"``). Numbers: ``speed`` in
+        knots, missing in 2,836 rows, and ``cost`` in US dollars.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+
+    References
+    ----------
+    .. [1] Federal Aviation Administration, Wildlife Strike Database. https://wildlife.faa.gov
+
+    .. [2] https://github.com/vega/vega-datasets
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import load_bird_strikes
+    >>> strikes = load_bird_strikes()
+    >>> strikes.shape, int(strikes["speed"].isna().sum())
+    ((10000, 12), 2836)
+    >>> strikes["size"].value_counts().to_dict()
+    {'Small': 4910, 'Medium': 4346, 'Large': 744}
+    """
+    return _read("bird_strikes.csv.xz", compression="xz", parse_dates=["date"])
+
+
 def load_house_votes():
     """Load sixteen votes of the United States House of Representatives in 1984.
 
@@ -49,6 +87,46 @@ def load_house_votes():
     {'democrat': 267, 'republican': 168}
     """
     return _read("house_votes_1984.csv")
+
+
+def load_masculinity_survey():
+    """Load the answers of 1,615 men in the United States about masculinity, with survey weights.
+
+    FiveThirtyEight, WNYC and SurveyMonkey asked them in May 2018 [1]_ (CC BY 4.0). Here is a part
+    of the questions, with short names, and with missing cells for "No answer" and "Prefer not to
+    answer".
+
+    Returns
+    -------
+    survey : pandas.DataFrame of shape (1615, 29)
+        Strings: ``age``, ``race``, ``education``, ``income``, ``work``, ``marital`` and
+        ``children``; ``feels_masculine``, ``seen_as_masculine`` (how important that is), and
+        ``pressure`` (whether society puts unhealthy pressure on men); from ``professional_advice``
+        to ``lonely``, how often the man asks friends for advice, shows them affection, cries,
+        fights, watches sports, works out, sees a therapist and feels lonely; from ``worry_weight``
+        to ``worry_family``, what is on his mind daily; and ``pays_for_dates``. ``weight`` is the
+        survey weight of the row: its mean is 1.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+
+    References
+    ----------
+    .. [1] FiveThirtyEight, What do men think it means to be a man?, 2018.
+       https://github.com/fivethirtyeight/data/tree/master/masculinity-survey
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import load_masculinity_survey
+    >>> survey = load_masculinity_survey()
+    >>> survey.shape, int(survey["income"].isna().sum())
+    ((1615, 29), 213)
+    >>> survey["age"].value_counts().to_dict()
+    {'35-64': 855, '65+': 627, '18-34': 133}
+    """
+    return _read("masculinity_2018.csv.xz", compression="xz")
 
 
 def load_penguins():
@@ -151,11 +229,11 @@ def _base_pairs(structure):
     return np.array(sorted(pairs))
 
 
-def _read(name):
+def _read(name, **options):
     from pandas import read_csv  # an optional dependency
 
     with _data(name) as file:
-        return read_csv(file)
+        return read_csv(file, **options)
 
 
 def _data(name):

@@ -136,7 +136,7 @@ class LogLinearModel:
         return result
 
     def _log_sums(self, codes):
-        """The same by connected components of missing cells: quick where these are many."""
+        """Compute it by connected components of missing cells: fast where these are many."""
         result = np.empty(len(codes))
         for rows, unknown in patterns(codes < 0):
             known = ~self.basis[:, unknown].any(axis=1)

@@ -101,7 +101,7 @@ class FSLLDensity(DiscreteDensity):
         Number of threads; None means 1. The result does not depend on it.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
         error. In an array of numbers, other values are always an error.

@@ -103,7 +103,7 @@ def _transform_axis_parallel(a, outer, m, inner, n_jobs):
 
 
 def transform_in_threads(a, outer, m, inner, n_jobs):
-    """As `transform_axis`, in up to `n_jobs` threads where the array is large enough."""
+    """Call `transform_axis` in up to `n_jobs` threads if the array is large enough."""
     n_jobs = min(n_jobs, a.size // _MIN_SIZE_PER_THREAD)
     if n_jobs > 1:
         _transform_axis_parallel(a, outer, m, inner, n_jobs)

@@ -18,7 +18,7 @@ def held_out(y, fraction, generator, name):
     fraction : float
     generator : RandomState
     name : str
-        What messages call the estimator.
+        Name of the estimator in messages.
 
     Returns
     -------

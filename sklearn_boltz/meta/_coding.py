@@ -79,7 +79,7 @@ def mean_log_density(table, codes, shares):
 
 
 def coded_table(X, weights, kinds):
-    """What columns are: numbers have a few bins.
+    """Kinds of the columns: numbers have a few bins.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def coded_table(X, weights, kinds):
 
 
 def smooth_table(X, weights, kinds):
-    """The same with levels, and with as many bins as functions of numbers take."""
+    """Kinds with levels, and with as many bins as functions of numbers take."""
     kinds = _closed(kinds or [Kind()] * X.shape[1], X)
     table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
     return table.with_bins(X, _left(table, X), weights, CELLS).with_levels()

@@ -70,7 +70,7 @@ class OfTables(Tabular):
     _dtype = np.float64
 
     def _own_error(self, error):
-        """As of `Tabular`; the default density's errors name this estimator."""
+        """Errors as of `Tabular`; those of the default density name this estimator."""
         error = super()._own_error(error)
         is_default = getattr(self, "estimator", self) is None
         if is_default and type(error) is ValueError and str(error).startswith(DEFAULTS):
@@ -255,7 +255,7 @@ def draws_of(n_cells):
 
 
 def quick_fit_of(n_cells):
-    """The same, where completions of large tables would take too long: only what is observed."""
+    """Parameters that fit large tables to observed cells only: completions take too long."""
     return {"missing": "observed"} if n_cells > MOST_COMPLETED else {}
 
 

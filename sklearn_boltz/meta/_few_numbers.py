@@ -19,7 +19,7 @@ def are_few(numbers):
 
 
 class FewNumbers:
-    """Naive Bayes inside of the bins of a network, which knows no single numbers, such as prices.
+    """Naive Bayes within the bins of a network, which does not know single numbers such as prices.
 
     p(number | others) ∝ p(bin | others) p(number | bin) Π p(cell | number) / p(cell | bin), where a
     cell counts by its value if its column has few, and else by its code.
@@ -61,7 +61,7 @@ class FewNumbers:
 
 
 def _learned(j, bins, symbols, weights):
-    """What other cells say about the numbers of a column.
+    """Dependence of the numbers of a column on the other cells.
 
     Parameters
     ----------

@@ -470,7 +470,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
     def _has_numbers(self, how):
-        """Of which columns `_cell_by_cell` finds numbers instead of codes."""
+        """Columns for which `_cell_by_cell` finds numbers instead of codes."""
         return self._encoder.is_binned | (self._encoder.has_means & (how == "mean"))
 
     def _cell_by_cell(self, rows, how, seed):

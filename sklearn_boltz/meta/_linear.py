@@ -126,7 +126,7 @@ def _moments(numbers, weights):
 
 
 def _variance(column, shares):
-    """Of the numbers of a column by the shares of its codes."""
+    """Variance of the numbers of a column, from the shares of its codes."""
     values = numbers_of(column, shares.shape[1])
     inside = 0.0 if column.bins is None else column.bins.values.var(axis=1)
     shares = shares[:, : len(values)]

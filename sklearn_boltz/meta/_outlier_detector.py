@@ -452,7 +452,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         return completed_log_weights(density, rows.codes, self._seed, **options) + unseen
 
     def _expected_log_weights(self, density, rows):
-        """The same by a network, of blocks of rows in threads."""
+        """Score blocks of rows by a network, in threads."""
         n_values = density.n_values_
 
         def of_block(block):

@@ -16,7 +16,7 @@ def checked_priors(priors, classes, shares, name):
     shares : ndarray of float64 of shape (n_classes,)
         Of the classes in the training rows.
     name : str
-        What messages call the estimator.
+        Name of the estimator in messages.
 
     Returns
     -------

@@ -143,7 +143,7 @@ def _row(sequence, letters):
 
 
 def _value(cell, j, letters):
-    """What stands for a letter in column j of the table; codes stay as they are."""
+    """Value of a letter in column j of the table; codes stay as they are."""
     if isinstance(cell, str) and cell not in letters[j]:
         known = ", ".join(letters[j]) or "codes; give the letters in their order as alphabet"
         raise ValueError(

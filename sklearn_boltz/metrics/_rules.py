@@ -20,7 +20,7 @@ MOST_DIGITS = 6
 
 
 class TableRule(NamedTuple):
-    """What all rows of a table obey.
+    """A rule that all rows of a table obey.
 
     Attributes
     ----------

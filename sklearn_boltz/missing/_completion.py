@@ -26,7 +26,7 @@ N_STOCHASTIC = 20
 
 
 class CompletionModel(NamedTuple):
-    """What the completion of rows asks of a model.
+    """Interface that the completion of rows needs from a model.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class IncompleteRows:
         return shares, peaks + np.log(sums)
 
     def conditional(self, model):
-        """What the enumerated rows may have been.
+        """Possible completions of the enumerated rows.
 
         Parameters
         ----------

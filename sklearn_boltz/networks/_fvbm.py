@@ -140,7 +140,7 @@ class FVBMPseudoLikelihood(Network):
         Categories that it did not see are added, and the fit then begins anew.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
         error. In an array of numbers, other values are always an error.
@@ -213,7 +213,7 @@ class FVBMPseudoLikelihood(Network):
     SparseFVBM : Selects pairs, and terms of three and more variables.
     MaximumEntropy : Maximises the likelihood, for binary variables.
     FSLLDensity : Chooses interactions of any order; exact likelihood.
-    sklearn_boltz.statistics : Standard errors, tests and figures of a fitted network.
+    sklearn_boltz.statistics : Standard errors, tests and statistics of a fitted network.
 
     Notes
     -----
@@ -252,8 +252,8 @@ class FVBMPseudoLikelihood(Network):
     ones, and couplings are as smooth as the table suggests. The fit goes on to the maximum of the
     pseudo-likelihood with these variances, or until 25 steps gain less than a nat; with more than
     65,536 distinct rows, or missing cells, the estimate is the mean of ten rounds with different
-    rows and completions. Where columns all but determine each other, the pseudo-likelihood tells
-    nothing of the frequencies of their values: intercepts of strongly coupled columns are then
+    rows and completions. Where columns nearly determine each other, the pseudo-likelihood says
+    nothing about the frequencies of their values: intercepts of strongly coupled columns are then
     changed until the two, drawn together given the others, have their shares in the rows.
 
     With a number as `alpha`, the penalty of a block J of columns with an order is that of

@@ -22,7 +22,7 @@ from sklearn_boltz.tables._phrases import join_columns
 class MaximumEntropy(Network):
     """Network of binary variables with the means and correlations of the rows.
 
-    Of all distributions with these moments it is the one of maximum entropy [1]_: with x in
+    It is the distribution of maximum entropy among all with these moments [1]_: with x in
     {-1, 1}^d,
 
         P(x) = exp(½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K)) / Z,
@@ -31,8 +31,8 @@ class MaximumEntropy(Network):
     at their higher value, are optional. It is also the maximum of the likelihood.
 
     Up to 25 columns it is exact, from a table of all states; beyond that, the moments are estimated
-    by Gibbs chains at several temperatures. It does not put mass far from the data, as the
-    pseudo-likelihood may, and takes longer.
+    by Gibbs chains at several temperatures. It is slower than `FVBMPseudoLikelihood`, but gives no
+    probability to states far from the data, as pseudo-likelihood fits sometimes do.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class MaximumEntropy(Network):
         warning tells of other values, which count as missing.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
 
     sampler : callable, default=None
         A function that estimates the moments in place of the chains, such as an annealer, with any

@@ -286,7 +286,7 @@ class Network(Drawing, Likelihoods):
         return task
 
     def _label(self, coding):
-        """What messages call a column, or with a second argument one of its values."""
+        """Name of a column in messages, or with a second argument that of one of its values."""
 
         def label(j, value=None):
             if value is None:

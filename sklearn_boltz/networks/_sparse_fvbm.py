@@ -142,7 +142,7 @@ class SparseFVBM(Network):
         rounds, each of which appends terms, fits all parameters and removes terms; None means 100.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
-        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        How to treat values after `fit` that did not occur in `fit`: see :ref:`unseen`.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a

@@ -126,7 +126,7 @@ def _of_machine():
 
 
 def _of_control_groups():
-    """What each control group of the process leaves, of either version of the interface."""
+    """Memory that each control group of the process leaves, in either version of the interface."""
     try:
         lines = (PROC / "self" / "cgroup").read_text().splitlines()
     except OSError:

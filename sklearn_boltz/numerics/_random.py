@@ -84,7 +84,7 @@ class Stream:
         return np.random.default_rng([self.seed, self.take(1)])
 
     def numbers(self, reference):
-        """The same random numbers for arrays of other libraries than NumPy, in their place."""
+        """A source of the same random numbers, for arrays of the library and device of another."""
         place = namespace_of(reference), str(device_of(reference))  # CuPy's devices have no hash
         if place not in self._numbers:
             self._numbers[place] = Numbers(self.seed, reference)

@@ -64,7 +64,7 @@ class Numbers:
         self._places = {}
 
     def parts(self, step, shape, first_row=0):
-        """What `uniform` makes the numbers of a step from.
+        """State from which `uniform` makes the numbers of a step.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ def compare_with_floor(estimate, floor):
 
 
 def contradiction(estimate, floor):
-    """What to say if another run shows that the kept ln Z is too low, and with it all scores.
+    """Warning if another run shows that the kept ln Z is too low, and all scores too high.
 
     The estimate stays, since scores must not depend on what was called before.
     """

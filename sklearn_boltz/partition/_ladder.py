@@ -77,7 +77,7 @@ class Exchanges:
         self.acceptances = []
 
     def copy(self):
-        """What is known now."""
+        """Return a snapshot of the current estimates."""
         return copy(self)  # its list is never changed
 
     def add(self, forward, backward):
@@ -92,7 +92,7 @@ class Exchanges:
 
 
 class Pair(Exchanges):
-    """What is known of two neighbours, the ratio of their constants as well.
+    """Estimates for two neighbours, including the ratio of their constants.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Pair(Exchanges):
         self.ratios = []
 
     def copy(self):
-        """What is known now."""
+        """Return a snapshot of the current estimates."""
         other = copy(self)  # arrays of a round, and lists of floats, are never changed
         other.forward, other.backward = list(self.forward), list(self.backward)
         return other
@@ -262,13 +262,13 @@ class Ladder:
         return bool(near <= (~self.explored).sum() / 2 and far - near <= 2 * np.sqrt(far + near))
 
     def differences(self, i, j):
-        """What `bennett` wants of two rungs, from their states as they are."""
+        """Arguments of `bennett` for two rungs, from their current states."""
         low, high = self.rungs[i], self.rungs[j]
         forward = high.log_weights(low) - low.log_weights(low)
         return forward, low.log_weights(high) - high.log_weights(high)
 
     def pair(self, i, j):
-        """What the states as they are say about two rungs."""
+        """Estimate for two rungs from their current states."""
         pair = self.kind()
         pair.add(*self.differences(i, j))
         return pair

@@ -20,7 +20,7 @@ SETTLED = 4.0
 
 
 class Block(NamedTuple):
-    """What is kept of some rounds.
+    """Sums over some rounds.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Record:
         return estimate
 
     def figures(self):
-        """What tells how well the rungs are connected, in words."""
+        """Description of how well the rungs are connected."""
         return (
             f"between {len(self.ladder)} {self.rungs} {self.acceptances().min():.2f} of the "
             f"exchanges and more are accepted, and {self.n_arrivals()} states came from "
@@ -176,7 +176,7 @@ class Record:
         )
 
     def objection(self, std_err):
-        """What speaks against the figures; None for nothing."""
+        """Reasons to doubt the estimates; None if there are none."""
         if self.is_broken():
             lowest = self.acceptances().min()
             return (

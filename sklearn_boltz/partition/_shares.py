@@ -103,7 +103,7 @@ def softmax_errors(p, log_errors):
 
 
 def message_of_errors(name, column, errors, n_steps):
-    """What a user should know if the probabilities of some rows are uncertain, or None.
+    """Warning that the probabilities of some rows are uncertain, or None.
 
     Parameters
     ----------

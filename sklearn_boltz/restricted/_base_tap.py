@@ -59,7 +59,7 @@ LEAST_PROBABILITY = 1e-12
 
 
 class Seen(NamedTuple):
-    """What is kept of the data: the distribution of independent columns, and starts of TAP."""
+    """Kept from the data: the distribution of independent columns, and starts of TAP."""
 
     base: UnitType
     rows: np.ndarray

@@ -528,7 +528,7 @@ class BaseBoltzmannMachine(Density):
         )
 
     def __sklearn_array_api_convert__(self, convert):
-        """What scikit-learn moves an estimator by."""
+        """Return a moved copy; scikit-learn calls this to move an estimator to a device."""
         check_is_fitted(self)
         if not self._computes_on_devices:
             raise ValueError(

@@ -241,7 +241,7 @@ class BaseRBM(BaseBoltzmannMachine):
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
 
     def _monitor(self, training, X, train, valid, weights=None):
-        """What measures the progress of a training."""
+        """Monitor of the progress of a training."""
         base, seed = training.base, training.evaluation_seed
         return RBMMonitor(X, train, valid, base, seed, weights, self._encoder.coding.log_scale)
 

@@ -1,4 +1,4 @@
-"""Which of several networks describes the rows best: criteria, and the ratio of likelihoods."""
+"""Comparison of networks: information criteria, and the likelihood ratio test."""
 
 from numbers import Real
 
@@ -190,7 +190,7 @@ def criterion(network, X, sample_weight):
 
 
 def log_likelihood(network, codes, weights):
-    """The sum over rows of what the fit maximises, the likelihood or the pseudo-likelihood."""
+    """Objective of the fit summed over rows: the likelihood or the pseudo-likelihood."""
     if network._objective == "likelihood":
         rows = network._model().log_weight(codes) - network.log_partition_
     else:
@@ -294,7 +294,7 @@ def likelihood_ratio(network, X, other, sample_weight=None):
 
 
 def objective_of(network, codes, weights):
-    """What the fit maximises, summed over complete rows."""
+    """Objective of the fit, summed over complete rows."""
     squares = np.vdot(network.coupling_, network.coupling_) / (
         4 if network._encoder.coding.is_binary else 16
     )

@@ -158,7 +158,7 @@ def edge_inclusion(
     Parameters
     ----------
     network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network, which says what the columns are. Its estimates are not used.
+        A fitted network, whose kinds of columns are used. Its estimates are not.
     X : array-like of shape (n_samples, n_features)
         The training data. Rows with missing cells are left out, with a warning.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -179,7 +179,7 @@ def edge_inclusion(
     Returns
     -------
     result : EdgeInclusion
-        `probability`, `bayes_factor`, `interaction` and other figures of each pair, and
+        `probability`, `bayes_factor`, `interaction` and other statistics of each pair, and
         `to_frame` for a table of them.
 
     Raises
@@ -218,8 +218,8 @@ def edge_inclusion(
     has too little for thresholds, which matters little to edges.
 
     In 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
-    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and 47
-    % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
+    of the pairs with a probability of 0.95 to 0.99 had an edge, 82 % of those with 0.8 to 0.95, and
+    47 % of those with 0.4 to 0.6. With a power of 1 these were 77, 63 and 45 %.
 
     A sweep proposes for each pair to add or to remove its edge, then new interactions of all edges
     together by Hamiltonian dynamics, and new thresholds of each column. The time grows with the
@@ -399,7 +399,7 @@ class EdgeChains:
         self.log_p = self.log_density(slice(None), self.thresholds, self.fields, self.shifts)
 
     def log_density(self, columns, thresholds, fields, shifts):
-        """Of each column given all others, with the prior of its thresholds, (n_chains, n_columns).
+        """Log-density of each column given the others, with its prior, (n_chains, n_columns).
 
         Less what a field times its cells adds.
         """
@@ -416,13 +416,13 @@ class EdgeChains:
         return self.power * (observed - log_z) + prior
 
     def log_prior(self, interaction):
-        """Of edges and interactions, compared with no edge."""
+        """Log prior odds of an edge and its interaction against no edge."""
         # Cauchy's law.
         log_p = self.log_odds - np.log(np.pi * (self.scale + interaction**2 / self.scale))
         return np.where(interaction != 0, log_p, 0)
 
     def log_proposal(self, interaction, j, k):
-        """Of a new edge, compared with its removal."""
+        """Log-density of proposing an edge, relative to its removal."""
         z = (interaction - self.centres[j, k]) / self.widths[j, k]
         log_q = -(z**2) / 2 - np.log(np.sqrt(2 * np.pi) * self.widths[j, k])
         return np.where(interaction != 0, log_q, 0)

@@ -230,7 +230,7 @@ def graph_of(names, entries, intercept, values):
     ----------
     names : list
     entries : list of sequence of str, or None
-        What the entries of each column are called: ``name=value``, or ``name`` of a number. None
+        Names of the entries of each column: ``name=value``, or ``name`` of a number. None
         if all columns are binary: weights then have a sign.
     intercept : ndarray
         Of the entries, one after another.

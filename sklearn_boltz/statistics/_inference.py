@@ -26,7 +26,7 @@ FIGURES = "coupling", "std_err", "ci_low", "ci_high", "df", "statistic", "p_valu
 
 
 def holm(p_value):
-    """P values adjusted by Holm's step-down method.
+    """Adjust p values by Holm's step-down method.
 
     The k-th smallest of m, times m - k + 1, is compared with the level while all before it
     have been rejected: hence the running maximum.
@@ -44,7 +44,7 @@ def adjust_p_values(p_value, method):
     Parameters
     ----------
     p_value : ndarray of shape (n,)
-        Of different hypotheses; NaN where there is none.
+        p-values of different hypotheses; NaN where there is none.
     method : {"holm", "fdr_bh"}
 
     Returns
@@ -74,7 +74,7 @@ def parameter_names(entries, n_values=None):
 
 
 def turned_round(name):
-    """What a coupling is called if its variables change places, for each comma that may part them.
+    """Names of a coupling with its variables swapped, for each comma that may separate them.
 
     The name of a variable may have commas, too.
     """
@@ -96,10 +96,10 @@ class PairwiseInference(NetworkParameters):
     estimate : ndarray of shape (n_parameters,)
         The estimates.
     limit_covariance : ndarray of shape (n_parameters, n_parameters)
-        Their asymptotic covariance; with `directions`, that of what these leave.
+        Their asymptotic covariance; with `directions`, that of their part outside of these.
     directions : ndarray of shape (n_parameters, n_directions)
         Directions in which the maximum is at infinity, for example because two values never occur
-        together. The data tell nothing of the parameters along them.
+        together. The data have no information on the parameters along them.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)
@@ -116,16 +116,16 @@ class PairwiseInference(NetworkParameters):
     feature_names : ndarray of str of shape (n_features,) or None
         Names of the variables; None for a `contrast`.
     objective : {"pseudo-likelihood", "likelihood"}
-        What the estimates maximise.
+        The objective that the estimates maximise.
     reasons : ndarray of str of shape (n_features, n_features)
-        What else there is to know of the test of a pair, or why there is none; mostly empty.
+        A remark on the test of a pair, or why there is none; mostly empty.
     untested : ndarray of bool of shape (n_features, n_features)
         The pairs without a test, for these reasons.
     falls : ndarray of shape (n_features, n_features)
-        By which the Wald statistic of a pair is multiplied: how far the objective falls to where
-        the pair has no coupling, in ratio to the parabola that Wald's test takes it for, at most 1.
+        Factors of the Wald statistics of pairs, at most 1: how far the objective falls to where the
+        pair has no coupling, relative to the parabola that Wald's test assumes.
     figures : dict of ndarray of shape (n_features, n_features)
-        What `to_frame` has of pairs that does not follow from the covariance; NaN elsewhere.
+        Entries of `to_frame` for pairs that do not follow from the covariance; NaN elsewhere.
     rows : Profile or None
         The rows, for tests of all couplings where those of pairs are of trends; otherwise None.
 
@@ -204,7 +204,7 @@ class PairwiseInference(NetworkParameters):
 
     @cached_property
     def _quantile(self):
-        """How many standard errors an interval extends to both sides."""
+        """Half the width of an interval, in standard errors."""
         return norm.isf((1 - self.confidence_level) / 2)
 
     def adjusted_p_value(self, method="fdr_bh"):
@@ -288,11 +288,11 @@ class PairwiseInference(NetworkParameters):
         -------
         test : HypothesisTest
             The statistic is δᵀ C⁻¹ δ, with δ the estimates less their values under the hypothesis
-            and C their covariance. It is asymptotically chi-squared. Parameters that follow from
-            others do not count in `df`. There are such parameters in the blocks of variables with
-            more than two values, whose rows and columns sum to 0. If the data separate some of the
-            parameters, the test is about what `directions` leave of all, in as many dimensions as
-            `df` says. If that is nothing, `statistic` and `p_value` are NaN, and `df` is 0.
+            and C their covariance. It is asymptotically chi-squared. Parameters that others
+            determine do not count in `df`, as in the blocks of variables with more than two values,
+            whose rows and columns sum to 0. If the data separate some of the parameters, the test
+            is restricted to what `directions` leave, a space of dimension `df`. If nothing is left,
+            `statistic` and `p_value` are NaN, and `df` is 0.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class PairwiseInference(NetworkParameters):
 
     @cached_property
     def _pairs(self):
-        """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
+        """Columns of `to_frame` for pairs, by name; ndarrays of shape (n_features, n_features)."""
         if self.n_values is None:  # each pair has one parameter
             known = np.isfinite(self.std_err)
             values = self.estimate, self.std_err, self.ci_low, self.ci_high, known, self.z**2
@@ -430,12 +430,13 @@ class PairwiseInference(NetworkParameters):
             * `coupling`, the Frobenius norm of the couplings of the pair. If these are a single
               number, as of two binary variables, or of the trend of two ordinal ones, it has a
               sign, that of the coupling of the last values of both; and `std_err`, `ci_low` and
-              `ci_high`. An interval with an infinite end is of a coupling that the data separate;
+              `ci_high`. An interval with an infinite end is that of a coupling that the data
+              separate;
             * `df`, `statistic` and `p_value` of the test that the pair has no coupling, and
               `adjusted_p_value`;
             * where the network has trends, `joint_df` and `joint_p_value` of the test of all
               couplings of a pair, with numbers in five groups;
-            * `note`, what else there is to know of the test, or why there is none.
+            * `note`, a remark on the test, or why there is none.
 
             With `parameters`, their names are the index, and the columns are the attributes
             `estimate`, `std_err`, `null`, `z`, `p_value`, `ci_low` and `ci_high`.

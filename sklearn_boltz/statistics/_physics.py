@@ -1,4 +1,4 @@
-"""What a physicist asks of networks, of RBMs as spins, and of Markov chains."""
+"""Physics of networks, of RBMs as spins, and of Markov chains."""
 
 from numbers import Integral, Real
 
@@ -284,7 +284,7 @@ def to_bqm(model):
     Returns
     -------
     bqm : dimod.BinaryQuadraticModel
-        Of the spins of `to_ising`, which are its variables 0, 1, ..., and with the energies of
+        Its variables 0, 1, ... are the spins of `to_ising`, its energies those of
         ``model.energy``.
 
     Raises

@@ -1,4 +1,4 @@
-"""The same estimator fitted again and again, to the same rows with other weights."""
+"""Repeated fits of one estimator, to the same rows with other weights."""
 
 import warnings
 from typing import NamedTuple

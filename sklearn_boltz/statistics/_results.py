@@ -1,4 +1,4 @@
-"""What results share: the order of parameters, and tables of pandas."""
+"""Shared by all results: the order of parameters, and pandas tables."""
 
 from functools import cached_property
 

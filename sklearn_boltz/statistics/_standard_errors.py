@@ -65,7 +65,7 @@ def inference(
     split=None,
     random_state=None,
 ):
-    """Test the pairs of columns; with standard errors and confidence intervals.
+    """Test all pairs of columns, with standard errors and confidence intervals.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def inference(
         the other rows the selected couplings are estimated without the penalty, and all results are
         about this estimate. Rows are kept whole: where weights count equal rows, repeat these.
     random_state : int, RandomState instance, Generator or None, default=None
-        Draws the rows that select.
+        The source of randomness of `split`.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def inference(
         ci_high, names, covariance`` of all parameters. Entries are NaN where a column was constant
         in the fit, a value never occurred, or a coupling is not in the model. Where the data
         separate a parameter, for example because two values never occur together, its maximum is
-        at infinity: all but the estimate, at which the fit ended, is NaN. The pair has a test all
-        the same. For variables with more than two values, the parameters are those of the zero-sum
+        at infinity: all but the estimate, at which the fit ended, is NaN. The pair still has a
+        test. For variables with more than two values, the parameters are those of the zero-sum
         gauge: how a value differs from the mean over all values, ``b[x0=2]``, and a pair of values
         from the means over both, ``m[x0=2,x1=0]``.
 
@@ -117,8 +117,8 @@ def inference(
     ValueError
         If the network has `terms_` or a `count_potential_`, if with a number `alpha` the penalty
         used the order of levels or bins (`ordered_`), if a sparse penalty has selected the
-        couplings and there is no `split`, if the rows do not determine all parameters, if a number
-        follows from other columns, if the covariance does not fit into memory, if
+        couplings and there is no `split`, if the rows do not determine all parameters, if other
+        columns determine a number, if the covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with `MaximumEntropy` if
         there are missing cells, or more than 25 columns that vary.
 
@@ -133,30 +133,29 @@ def inference(
 
     Notes
     -----
-    With ``alpha="auto"``, `fit` shrinks the couplings towards 0, so that the model predicts
-    other rows well. Intervals around such estimates would cover the truth less often than they
-    should. So the rows of the fit are fitted once more without the penalty, and all results are
-    about this estimate: ``inference.estimate`` is not `coupling_`.
+    With ``alpha="auto"``, `fit` shrinks the couplings towards 0, so that the model predicts other
+    rows well. Intervals around such estimates would cover the truth less often than they should. So
+    the network is fitted to these rows again, without the penalty, and all results refer to this
+    estimate: ``inference.estimate`` is not `coupling_`.
 
-    The sandwich is H⁻¹ J H⁻¹ with the information H and the products of the scores J (reference
-    2 of the class), both summed over the rows. With few rows it is too small, as the scores
-    are those at an estimate that has adapted to the rows. The jackknife has the scores
-    H (H - H_i)⁻¹ s_i instead, with H_i the information of the row itself [1]_. So it is the sum
-    of the squared changes of the estimate when a row is left out, by one step of Newton's
-    method. In simulations of sparse networks with 10 to 40 columns, 95 % intervals of the
-    jackknife covered the truth in 95 to 97 % of the cases with 5 and more rows per column.
-    Those of the sandwich did so in 88 % with 5 rows per column, and in 93 to 94 % with 10 to
-    20. The user guide has the table.
+    The sandwich is H⁻¹ J H⁻¹ with the information H and the products of the scores J (reference 2
+    of the class), both summed over the rows. With few rows it is too small, as the scores are those
+    at an estimate that was fitted to the same rows. The jackknife has the scores H (H - H_i)⁻¹ s_i
+    instead, with H_i the information of the row itself [1]_. So it is the sum of the squared
+    changes of the estimate when a row is left out, by one step of Newton's method. In simulations
+    of sparse networks with 10 to 40 columns, 95 % intervals of the jackknife covered the truth in
+    95 to 97 % of the cases with 5 and more rows per column. Those of the sandwich did so in 88 %
+    with 5 rows per column, and in 93 to 94 % with 10 to 20. The user guide has the table.
 
     With a number ``alpha > 0`` H contains the penalty; intervals then do not account for the
     bias of the estimates. With `MaximumEntropy` H and J are those of the likelihood, and the
     covariance is always the sandwich.
 
-    Couplings that the same rows have selected look significant because they were selected. With
-    `split`, rows that have not selected give the estimates, and p values and intervals hold given
-    the selection [3]_. They are about the network of the selected pairs alone: a true coupling that
-    was not selected changes what the others estimate. Another split may select other pairs.
-    Splitting again until the result is welcome would invalidate it.
+    Couplings that were selected on the same rows look significant because they were selected. With
+    `split`, the other rows give the estimates, and p values and intervals are valid given the
+    selection [3]_. They refer to the network of the selected pairs alone: a true coupling that was
+    not selected changes what the others estimate. Another split may select other pairs. Splitting
+    again until the result is welcome would invalidate it.
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
@@ -166,7 +165,7 @@ def inference(
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
-    the limit. Rows that EM has completed are looked at as 10 draws of their missing cells. With
+    the limit. Rows that EM has completed count as 10 draws of their missing cells. With
     `MaximumEntropy`, only pairs of values that never occur together are looked for. If a program
     would have more than 300,000 entries, all parameters that could be separated count as such. With
     a number ``alpha > 0``, there is a maximum, but couplings of columns with values that never
@@ -177,12 +176,12 @@ def inference(
     given the sums of one column and of its products with all others: by the saddlepoint
     approximations of the conditional distribution [5]_, without other columns Fisher's. The p value
     is twice that, as an excess would be as surprising, and the interval ends where the probability
-    is half of what the intervals leave. Both columns give one, and the geometric mean is weighted
-    by how much of the variance of each the others leave. Other pairs that are separated have the
-    score test of their couplings in the regression of a column on the others or, if it is less,
-    the likelihood ratio, weighted likewise. With a single pair these are Pearson's X² and G², times
-    1 - 1/N. In simulations of independent columns of 2 to 5 values, some with 2 % of 200 rows,
-    tests of pairs at 5 % rejected 1 to 3 %.
+    is half of what the intervals leave. Each of the two columns gives one. Their geometric mean is
+    weighted by the share of the variance of each that the others leave. Other pairs that are
+    separated have the score test of their couplings in the regression of a column on the others or,
+    if it is less, the likelihood ratio, weighted likewise. With a single pair these are Pearson's
+    X² and G², times 1 - 1/N. In simulations of independent columns of 2 to 5 values, some with 2 %
+    of 200 rows, tests of pairs at 5 % rejected 1 to 3 %.
 
     With ``"ordinal"`` columns or numbers and ``alpha="auto"``, the rows are fitted without the
     penalty to a network of trends: two such columns have a single coupling φ, by which x_j = a and
@@ -191,17 +190,17 @@ def inference(
     are normal scores of their ranks, so that huge values and units do not matter, and given the
     other columns they are normal, as in mixed graphical models [6]_. An ordinal column or a number
     and another column have one coupling for each value of the latter. So the test of a pair has one
-    degree of freedom. In simulations with 300 answers from 1 to 5, where a rank correlation was
-    found in 85 % of the tables, it was in 85 %, and the joint test of all 16 couplings rejected in
-    12 %; without an interaction, 5 % (:doc:`/user_guide/fvbm`). A dependence that is not a trend
+    degree of freedom. In simulations with 300 answers from 1 to 5, the test found a trend in 85 %
+    of the tables, like a rank correlation, and the joint test of all 16 couplings in 12 %; without
+    an interaction, it rejected in 5 % (:doc:`/user_guide/fvbm`). A dependence that is not a trend
     may be missed, or appear between others. The score test of all couplings in the table
-    (``joint_p_value``) finds such, with numbers in five groups; it supposes that other columns act
-    by trends, too. The value in the middle of an odd number has neither a coupling nor an error.
+    (``joint_p_value``) finds it, with numbers in five groups; it assumes that other columns act by
+    trends, too. The middle one of an odd number of levels has neither a coupling nor an error.
 
     Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
-    network itself, with a fixed seed. Values of fewer than 20 rows have errors that vary too much
-    for Wald's test beside trends: these pairs have the score test above. Declared as ``"nominal"``,
-    or with ``alpha=0``, all couplings of levels and bins are tested.
+    network itself, with a fixed seed. The errors of values of fewer than 20 rows vary too much for
+    Wald's test: their pairs with trends have the score test above. Declared as ``"nominal"``, or
+    with ``alpha=0``, all couplings of levels and bins are tested.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and
@@ -325,7 +324,7 @@ def rows_of_codes(network, codes, weights):
 
 
 def of_numbers(network, X, sample_weight, jackknife):
-    """The same for a table with numbers."""
+    """Arguments of `PairwiseInference` for a table with numbers, and what makes its `rows`."""
     weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
     estimates = NumberEstimates.of(network, X, weights, free, jackknife)
     estimate, covariance, directions = estimates.results()
@@ -350,7 +349,7 @@ def of_numbers(network, X, sample_weight, jackknife):
 
 
 def entries_of(network, sizes):
-    """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
+    """Names of the entries of columns, a list each: ``city=Rome``, and ``age``."""
     found = []
     for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
         labels = network._encoder.labels(j, np.arange(size))[:size]
@@ -389,7 +388,7 @@ def with_profiles(result, rows):
 
 
 def profile_of_pair(profile, columns, result, is_separated):
-    """What the regressions of single columns say of a pair, and how its test is called."""
+    """Test of a pair by the regressions of single columns, and its name."""
     levels = [getattr(profile.network.columns[i], "basis", ()) for i in columns]
     is_bits = is_separated and all(len(own) == 2 for own in levels)
     cell = profile.empty_cell(*columns) if is_bits else None
@@ -406,7 +405,7 @@ def profile_of_pair(profile, columns, result, is_separated):
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
+    """Covariance (NaN where a parameter is not estimated), separated directions, and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
     return {
         "limit_covariance": spread.covariance(curvature),

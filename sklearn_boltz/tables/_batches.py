@@ -87,9 +87,9 @@ class Batches:
     batch holds bits only. Otherwise `fit` first counts the values of each column in one pass, and
     learns from all batches what the columns are. The counts are exact up to 8,192 different numbers
     in a column, and the bins are then those of the table in one piece. Beyond, ranks are known to
-    0.2 % of a million rows and to 0.45 % of a billion, in any order of the batches. Of a column
-    whose batches or files have several types, the type holds the values of all; dates of two time
-    zones are in UTC, and those without a zone are refused beside others.
+    0.2 % of a million rows and to 0.45 % of a billion, in any order of the batches. If a column has
+    several types in its batches or files, it gets one that holds all of its values; dates of two
+    time zones are in UTC, and a mixture of dates with and without a zone is refused.
 
     An epoch of mini-batches visits the batches in random order if the source allows it (arrays,
     lists, Dask), and otherwise in the order of the source. Within each lane, the rows of a batch
@@ -231,14 +231,14 @@ def with_labels(batches, y=None):
     Parameters
     ----------
     batches : Batches
-        Of rows, or of pairs (X, y) if `y` is None.
+        Batches of rows, or of pairs (X, y) if `y` is None.
     y : array-like of shape (n_rows,), default=None
-        Of all rows in their order; also a Dask collection.
+        Classes of all rows in their order; also a Dask collection.
 
     Returns
     -------
     batches : Batches
-        Of rows.
+        Batches of rows alone.
     y : ndarray or data frame of shape (n_rows,)
     """
     if y is not None:

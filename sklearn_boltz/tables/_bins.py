@@ -107,7 +107,7 @@ class Bins(NamedTuple):
         return self.values[:, N_KEPT // 2]
 
     def labels(self, codec=None):
-        """What messages and names call the bins: by their least and greatest training cells.
+        """Names of the bins, by their smallest and largest training cells.
 
         `codec` is that of the column.
         """
@@ -301,7 +301,7 @@ def _inside(cells, counts, low, high, code, is_whole):
 
 
 def _scales(x, mass, borders, cells, counts, is_atom):
-    """Of the tails: how far, on average, the outermost cells lie outside of their neighbours."""
+    """Scales of the tails: mean distance of the outermost cells beyond their neighbours."""
     mean = np.average(x, weights=mass)
     spread = np.average(np.abs(x - mean), weights=mass) or max(abs(mean), 1.0)
     scales = [spread, spread]

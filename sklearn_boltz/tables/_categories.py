@@ -206,7 +206,7 @@ def _refuse_unlisted(title, row, cell, fit_again=","):
 
 
 def _levels_of(cells, place, kind, order, codes):
-    """As of `Categories.learn`, the values in order; None for numbers."""
+    """Values in order, as of `Categories.learn`; None for numbers."""
     if kind.levels is not None:
         return _listed(cells, place.title, kind.levels)
     are_levels, stay = kind.name in OF_LEVELS, kind.name in (*OF_NUMBERS, "plain")
@@ -291,7 +291,7 @@ def _few_levels(numbers, codes, place):
 
 
 def _levels_of_numbers(values, cells, codes, place):
-    """The same for numbers that are objects."""
+    """Levels of a column of numbers that are objects, or None."""
     if not all(map(is_a_float, values)):
         return None if len(values) > MOST_LEVELS else as_column(_in_order(values))
     numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)

@@ -84,8 +84,8 @@ def columns_of(X):
 def warn_of_pairs_apart(observed, title, name):
     """Warn of pairs of columns that no row has both of, such as those of split ballots.
 
-    `observed` tells which cells there are, of shape (n, n_columns), and `title` what messages call
-    a column, by its number; `name` is the estimator.
+    `observed` tells which cells there are, of shape (n, n_columns), and `title` the name in
+    messages of a column, by its number; `name` is that of the estimator.
     """
     if observed.all():
         return
@@ -148,7 +148,7 @@ def _columns_where(columns, of_object, of_float):
 
 
 def true_of(cells, of_object, of_float=None):
-    """Of which cells of a column a test is true; each different value is tested once.
+    """Cells of a column for which a test is true; each distinct value is tested once.
 
     `of_object` tests an object or a string, and says the same of equal ones; `of_float` tests
     arrays of floats or dates.
@@ -203,7 +203,7 @@ def missing_cells(X):
 
 
 def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
-    """What to do about codes for missing cells, in an array or in a column of a frame.
+    """Remedy for codes that mean missing cells, in an array or in a column of a frame.
 
     `values` are all values of the column, which is of a `kind` if the codes are values, too;
     `missing_remedy` is said of missing cells.

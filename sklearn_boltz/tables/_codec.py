@@ -36,12 +36,12 @@ class Exact(NamedTuple):
     denominator: int | None = None
 
     def numbers(self, cells):
-        """As of `Dates`; an OverflowError if one is beyond all floats."""
+        """Decode as `Dates` does; an OverflowError if a number is beyond all floats."""
         forms = (np.nan if is_empty(x) else _number(x) - self.origin for x in cells.tolist())
         return np.array([float(number) for number in forms], dtype=np.float64)
 
     def cell(self, value):
-        """What a user gives, as a cell has it."""
+        """Convert a user's value to that of a cell."""
         if self.n_digits is None and self.denominator is None:
             return round(_number(value))
         is_exact = isinstance(value, (Decimal, Fraction))
@@ -65,7 +65,7 @@ class Exact(NamedTuple):
 
 
 def codec_of_numbers(cells):
-    """Of a column of numbers that are not all floats; None of others."""
+    """Codec of a column of numbers that are not all floats; None for others."""
     if cells.dtype.kind != "O":
         return Exact(int(cells.min())) if beyond_floats(cells) else None
     numbers = [plain(cell) for cell in dict.fromkeys(cells.tolist()) if not is_empty(cell)]

@@ -67,7 +67,7 @@ class Column:
     place : Place
         The column as code names it.
     kind : Kind
-        What the user says of the column.
+        The user's declaration of the column.
     codec : Dates, Exact or None
         Of a column of numbers that are not all floats.
     of_objects : str
@@ -90,7 +90,7 @@ class Column:
 
     @property
     def title(self):
-        """What messages call the column."""
+        """Name of the column in messages."""
         return self.place.title
 
     @property
@@ -153,7 +153,7 @@ class Column:
         )
 
     def finite(self, cells):
-        """The same as float64, of which none may be infinite; so large ones that squares exist."""
+        """Numbers as float64, clipped so that squares exist; an error if one is infinite."""
         numbers = self.numbers(cells).astype(np.float64)
         rows = np.flatnonzero(np.isinf(numbers))
         if len(rows):

@@ -1,4 +1,4 @@
-"""What the columns of a table in batches are, from one pass that counts their values.
+"""Kinds of the columns of a table in batches, from one pass that counts their values.
 
 The counts of a few thousand different values are exact. Of more numbers, neighbours are merged:
 for n cells, how many lie below a number is then known up to n * 2 * (1 + log2(n / MOST)) / MOST,
@@ -133,7 +133,7 @@ class ColumnCounts(NamedTuple):
     Attributes
     ----------
     title : str
-        What messages call the column.
+        Name of the column in messages.
     dtype : Dtype or None
         In a data frame of pandas.
     numbers : Counts

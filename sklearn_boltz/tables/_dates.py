@@ -24,7 +24,7 @@ class Dates(NamedTuple):
 
     @classmethod
     def of(cls, cells):
-        """Of a column of dates; None of others."""
+        """Codec of a column of dates; None for others."""
         unit = unit_of_dates(cells)
         if unit != "ns":
             return unit and cls(unit)
@@ -55,7 +55,7 @@ class Dates(NamedTuple):
         return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) - self.origin)
 
     def cell(self, value):
-        """What a user gives, as a cell has it."""
+        """Convert a user's value to that of a cell."""
         return as_dates(as_objects([value]), self.unit)[0]
 
     def cells(self, numbers):
@@ -71,7 +71,7 @@ class Dates(NamedTuple):
 
 
 def type_of_dates(cells):
-    """What the dates in a column of objects are, if they are all of one type.
+    """Type of the dates in a column of objects, if there is only one.
 
     "date", "datetime", "Timestamp" or a type of NumPy; empty for other columns.
     """
@@ -97,7 +97,7 @@ def dates_of_type(dates, of_objects):
 
 
 def kind_of_times(cells):
-    """What a column has of which no model can be made, as in `OF_TIMES`; None of others."""
+    """Kind of times that cannot be modelled, a key of `OF_TIMES`; None if there are none."""
     if cells.dtype.kind != "O":
         return {"M": "date", "m": "difference"}.get(cells.dtype.kind)
     try:

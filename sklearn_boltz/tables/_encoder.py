@@ -46,7 +46,7 @@ class Encoder:
     coding : Coding, ColumnLayout or None
         What a network, or the units of an RBM, makes of codes; None if it takes them as they are.
     unseen : Unseen or None
-        What is known of values that `fit` did not see.
+        How values that `fit` did not see are treated.
 
     Attributes
     ----------
@@ -111,9 +111,9 @@ class Encoder:
         numbers : ndarray or sparse matrix, default=None
             The same as numbers, where it holds numbers only.
         need : Need
-            What the model takes; by default, neither codes nor bins.
+            Kinds that the model takes; by default, neither codes nor bins.
         kinds : list of Kind, default=None
-            What the user says of each column; None to look at all.
+            The user's declaration of each column; None to look at all.
         weights : ndarray of float64 of shape (n_samples,), default=None
             How often each row counts.
 

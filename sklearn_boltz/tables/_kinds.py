@@ -37,7 +37,7 @@ class Need(NamedTuple):
         All columns have at most about as many joint states as this many bits; columns of numbers
         get fewer bins where necessary.
     kinds : tuple of str
-        What the parameter `columns` may name.
+        Kinds that the parameter `columns` may name.
     """
 
     codes: bool = False

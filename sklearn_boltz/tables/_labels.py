@@ -18,7 +18,7 @@ UNLABELLED = -1
 def split_labels(y, name="y"):
     """Labels as numbers, texts or objects, and which rows have one: None and NaN are missing.
 
-    `name` is what messages call the estimator.
+    `name` is that of the estimator in messages.
     """
     if y is None:
         raise ValueError(

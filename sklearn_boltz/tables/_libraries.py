@@ -1,4 +1,4 @@
-"""What differs between libraries of frames: their types, in plain values, and their cells."""
+"""Differences between libraries of frames: their types, as plain values, and their cells."""
 
 from datetime import date
 from importlib import import_module

@@ -21,7 +21,7 @@ MOST_OF_HEAP, LEAST_VALUES = 0.25, 16
 
 
 def scaled(x, shift):
-    """What the Gaussians are of, and ln of its derivative."""
+    """Transform of numbers that the Gaussians describe, and ln of its derivative."""
     if np.isnan(shift):
         return x, 0.0
     with np.errstate(divide="ignore"):

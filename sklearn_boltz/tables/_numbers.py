@@ -29,7 +29,7 @@ class Binned(Column):
     ----------
     bins : Bins
     categories : ndarray
-        What the bins are called.
+        Names of the bins.
     """
 
     bins: Bins | None = None
@@ -84,7 +84,7 @@ class Scored(Column):
     ----------
     scores : NormalScores
     categories : ndarray
-        What the codes are called.
+        Names of the codes.
     """
 
     scores: NormalScores | None = None
@@ -94,7 +94,7 @@ class Scored(Column):
 
     @classmethod
     def learn(cls, column, numbers, sample_weight, most):
-        """As of `Binned`; that, if all numbers are atoms, which have no scores."""
+        """Learn as `Binned` does; return that if all numbers are atoms, which have no scores."""
         binned = Binned.learn(column, numbers, sample_weight, most)
         scores = NormalScores.learn(numbers, sample_weight, binned.bins)
         if scores is None:
@@ -119,7 +119,7 @@ class Scored(Column):
         return self.back(self.scores.decode(codes))
 
     def quantiles(self, probability, levels):
-        """As of `Binned`."""
+        """Labels as of `Binned`."""
         return self.back(self.scores.bins.quantiles(probability, levels))
 
 

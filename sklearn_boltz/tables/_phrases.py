@@ -30,7 +30,7 @@ def and_others(titles):
 def first_of(n_cells, what, titles):
     """Text after the place of a cell if there are others of its kind; empty if there is none.
 
-    `what` is what messages call such cells, as in ``missing cells``; `titles` are those of all
+    `what` is the name of such cells in messages, as in ``missing cells``; `titles` are those of all
     columns that have some.
     """
     titles = list(titles)

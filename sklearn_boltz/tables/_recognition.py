@@ -1,4 +1,4 @@
-"""What the columns of a table are, by their cells and by what the user says of them."""
+"""Kinds of the columns of a table, from their cells and from the user's declarations."""
 
 from dataclasses import replace
 from functools import partial

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
     @property
     def title(self):
-        """What messages call the column."""
+        """Name of the column in messages."""
         return f"column {self.name!r}"
 
     def line(self, of_pandas, of_polars=None):
@@ -55,7 +55,7 @@ class Place(NamedTuple):
 
     @property
     def _first(self):
-        """What makes a frame of pandas of the table."""
+        """Expression that converts the table to a pandas frame."""
         return {"pandas": "", "pyarrow": "X = X.to_pandas(); "}.get(
             self.library, "X = pd.DataFrame(X); "
         )
@@ -68,7 +68,7 @@ class Place(NamedTuple):
         }.get(self.library, f"np.delete(X, {self.name}, axis=1)")  # fmt: skip
 
     def in_parts(self, dtype):
-        """What to do about a column of a type whose cells have parts, in a sentence."""
+        """Remedy for a column of a type whose cells have parts, as a sentence."""
         x = repr(self.name)
         if dtype == "Object":
             line = f"X = X.with_columns(pl.Series({x}, X[{x}].to_list()))"
@@ -101,7 +101,7 @@ def _put(code, column):
 
 
 def conversion(texts, doubtful, place):
-    """What the texts of a column are, and the line that converts them, in sentences.
+    """Describe the texts of a column, and the line that converts them, in sentences.
 
     None if they are neither numbers nor dates. `doubtful` are those that perhaps stand for a
     missing cell.
@@ -244,7 +244,7 @@ OF_TIMES = {
 
 
 def without_times(kind, place):
-    """What is wrong with a column of times, and the line that converts it, in a clause."""
+    """Problem with a column of times, and the line that converts it, as a clause."""
     what, of_pandas, of_polars = OF_TIMES[kind]
     return (
         f"holds {what}, which are not supported. Convert the column: "

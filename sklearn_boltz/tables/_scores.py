@@ -109,7 +109,7 @@ class NormalScores(NamedTuple):
         return len(self.atoms) + 1
 
     def level_names(self, codec=None):
-        """What messages call these; `codec` is that of the column."""
+        """Names of the numbers in messages; `codec` is that of the column."""
         names = self.bins.labels(codec)
         atoms = [names[int(k)] for k in self.bins.encode(self.atoms)]
         return [*atoms, "other numbers" if atoms else "numbers"]
@@ -131,7 +131,7 @@ class NormalScores(NamedTuple):
         return np.where(np.isnan(codes), np.nan, found)
 
     def of_cells(self, numbers):
-        """Of cells of which some are atoms, scores and ln T', NaN and 0 for these.
+        """Scores and ln T' of cells, NaN and 0 for those that are atoms.
 
         The scores are z, and those at the start and the end of a whole number, NaN for other
         numbers, of shape (n, 3).
@@ -171,7 +171,7 @@ class NormalScores(NamedTuple):
 
     @property
     def _at_atoms(self):
-        """What F has at atoms of whole numbers, which these lack: in all, less than 1."""
+        """Mass of F at atoms of whole numbers, which the others lack: less than 1 in all."""
         if not (self.bins.is_whole and len(self.atoms)):
             return np.zeros(len(self.atoms))
         x = self.atoms
@@ -192,7 +192,7 @@ class NormalScores(NamedTuple):
         return np.where(is_low, z, -z)
 
     def _cells(self, x, start, end, log_f):
-        """Of cells, ln F and ln(1 - F) in the middle of their probability, and ln of that.
+        """Compute ln F and ln(1 - F) in the middle of each cell's probability, and ln of that.
 
         `log_f` takes the place of the mass where its digits are lost.
         """
@@ -208,7 +208,7 @@ class NormalScores(NamedTuple):
         return below, above, np.where(lost, log_f, mass)
 
     def _distances(self, x):
-        """Of the broad part, ln of distances; of the Gaussians, (n, n_gaussians); and ln dy/dx."""
+        """Distances: ln of the broad part's, the Gaussians', (n, n_gaussians); and ln dy/dx."""
         _, middle, scale = self.broad
         log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
         y, log_dy = scaled(x, self.shift)
@@ -288,7 +288,7 @@ class NormalScores(NamedTuple):
         return x[before] + share * (x[place] - x[before])
 
     def bin_probabilities(self, codes, z, variances):
-        """Of the bins, (n, n_bins), for numbers of some levels whose scores are Gaussian."""
+        """Probabilities of the bins, (n, n_bins), of numbers with levels and Gaussian scores."""
         ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
         for value, low, _ in self.heaps:
             ends = np.where(ends == value, low, ends)

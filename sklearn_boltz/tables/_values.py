@@ -94,7 +94,7 @@ def numpy_date(value):
 
 
 def form_of(value):
-    """What a value is whatever its type: the same of 10115, 10115.0, Decimal("10115") and "10115".
+    """Value regardless of its type: equal for 10115, 10115.0, Decimal("10115") and "10115".
 
     Numbers and booleans, also as texts, are numbers: whole ones are exact, others floats. Dates are
     texts by ISO 8601, without a time if that is midnight. All else is its text.

@@ -44,7 +44,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, weights):
-        """Of an ndarray of float64, as the user gives them."""
+        """Rule for weights as the user gives them, an ndarray of float64."""
         return cls(float(weights.sum()), float((weights**2).sum()), are_counts(weights))
 
     def __add__(self, other):
@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def of_rows(cls, sample_weight, n_rows):
-        """Of weights as the user gives them, None for 1 each."""
+        """Rule for weights as the user gives them; None stands for 1 each."""
         given = 1.0 if sample_weight is None else as_numpy(sample_weight)
         given = np.asarray(given, dtype=np.float64)
         if given.ndim:
@@ -79,7 +79,7 @@ def are_counts(weights):
 
 
 def squares_of(weights):
-    """What each row contributes to the variance of a weighted sum, in squares of its value.
+    """Contribution of each row to the variance of a weighted sum, in squares of its value.
 
     That of w rows for a count w, and w² for other weights.
     """

@@ -19,7 +19,7 @@ def rows_where(draw, n_samples, random_state, where, name):
     """Rows for which `where` is true, from blocks of rows of which the others are dropped.
 
     `draw` makes a table from a number of rows and a Generator, and `where` an array of bool from a
-    table. `name` is what messages call the estimator.
+    table. `name` is that of the estimator in messages.
     """
     generator, kept, n_found, n_drawn = make_generator(random_state), [], 0, 0
     size = max(LEAST_BLOCK, min(n_samples, LARGEST_BLOCK))
@@ -44,7 +44,7 @@ def rows_where(draw, n_samples, random_state, where, name):
 
 
 def _obeying(found, n_rows, name):
-    """What a user's function says of the rows, as an array of bool; missing values are False."""
+    """Result of a user's function on the rows, as an array of bool; missing values are False."""
     mask = np.asarray(found)
     if mask.dtype.kind == "O":  # with missing values
         cells = [False if is_missing(cell) else cell for cell in mask.ravel().tolist()]

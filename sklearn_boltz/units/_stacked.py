@@ -199,7 +199,7 @@ class Stacked(UnitType):
             yield units, *(a[..., columns] for a in whole)
 
     def _joined(self, method, *arrays):
-        """What a method of each layer returns, side by side."""
+        """Results of a method of each layer, side by side."""
         parts = [getattr(units, method)(*mine) for units, *mine in self._each(*arrays)]
         return concatenated(parts, axis=-1)
 

@@ -1,1 +1,1 @@
-"""The same for columns with more than two values."""
+"""Pairwise networks of columns with more than two values."""

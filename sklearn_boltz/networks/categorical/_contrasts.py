@@ -80,7 +80,7 @@ class Contrasts(Objective):
 
     @property
     def penalty(self):
-        """Of the couplings."""
+        """Penalty on the couplings."""
         return self.problem.penalty
 
     def set_alpha(self, alpha):
@@ -88,7 +88,7 @@ class Contrasts(Objective):
         self.problem.set_alpha(alpha)
 
     def of_rows(self, rows, counts):
-        """The same for other rows, complete ones."""
+        """Build the objective of other rows, which are complete."""
         return Contrasts(self.problem.of_rows(rows, counts), self.basis)
 
     def pack(self, coupling, intercept):
@@ -109,12 +109,12 @@ class Contrasts(Objective):
         return self.basis @ inner @ self.basis.T, self.basis @ intercept
 
     def fields(self, z):
-        """Of all states, of shape (n, Q)."""
+        """Fields of all states, of shape (n, Q)."""
         inner, intercept = self.inner(z)
         return (self.features @ inner + intercept) @ self.basis.T
 
     def probabilities(self, z):
-        """Of each state given the other columns, of shape (n, Q)."""
+        """Probability of each state given the other columns, of shape (n, Q)."""
         return np.exp(log_softmax(self.fields(z), self.problem.offsets))
 
     def at(self, z):

@@ -171,7 +171,7 @@ class CategoricalPseudoLikelihood(Objective):
         return out
 
     def gauged(self, theta):
-        """The same distribution in the zero-sum gauge."""
+        """Express the same distribution in the zero-sum gauge."""
         return self.pack(*to_zero_sum(*self.unpack(theta), self.n_values))
 
     def model(self, theta):

@@ -1,4 +1,4 @@
-"""What `Task` is, where some columns have more than two values."""
+"""`Task` of columns of which some have more than two values."""
 
 from functools import cached_property, partial
 
@@ -26,7 +26,7 @@ from sklearn_boltz.numerics._memory import check_memory
 
 
 class CodesTask(Task):
-    """What is to be fitted: the values that occur, of the columns in which two do.
+    """A fit of the values that occur, for columns with at least two of them.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class CodesTask(Task):
         return self.of_all_columns(*self.problem.unpack(theta))
 
     def of_all_columns(self, inner, fields):
-        """The same from those of the columns and values that are fitted."""
+        """Parameters of all columns and values, from those that are fitted."""
         n_values = self.n_fitted
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
@@ -156,13 +156,13 @@ class CodesTask(Task):
         return Contrasts(self.problem)
 
     def message(self, point, direction, monitor):
-        """What a user should know about the end of a fit, or None."""
+        """Warning about how the fit ended, or None."""
         of_full_rank = len(point.theta) < self.problem.n_parameters
         problem = self.contrasts if of_full_rank else self.problem
         return warning_message(problem, point, direction, monitor, self.named)
 
     def named(self, i, a=None):
-        """What messages call a column that is fitted, or one of its states."""
+        """Name of a fitted column, or of one of its states, in messages."""
         column, value = self.varying[i], []
         if a is not None:
             first = state_offsets(self.column_sizes)[column]

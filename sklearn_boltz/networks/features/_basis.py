@@ -76,7 +76,7 @@ def of_order(shares, positions, most_knots=MOST_KNOTS):
 
 
 def of_cycle(shares, positions, most_knots=MOST_KNOTS):
-    """The same of states on a circle, in shares of a turn from 0 to 1: the last is near the first.
+    """Functions of states on a circle, in turns from 0 to 1: the last is next to the first.
 
     With equal shares, they are sines and cosines.
     """

@@ -65,7 +65,7 @@ class FeatureNetwork:
         self.wide_shares = block_diag(*shares).astype(self.dtype)
 
     def at(self, coupling, intercept):
-        """The same with other parameters."""
+        """Return a copy with other parameters."""
         other = copy(self)
         other.coupling, other.intercept = coupling, intercept
         return other

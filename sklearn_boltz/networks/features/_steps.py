@@ -73,7 +73,7 @@ class Lbfgs:
         -------
         point : Evaluation
         rise : float
-            What the last iteration gained.
+            Gain of the last iteration.
         """
         step, rise = (1.0 if self.steps else FIRST_STEP), np.inf
         for _ in range(n_iter):

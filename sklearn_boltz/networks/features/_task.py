@@ -1,4 +1,4 @@
-"""What `Task` is for a network of features."""
+"""`Task` of a network of features."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from sklearn_boltz.networks.model._potts_model import PottsModel
 
 
 class FeatureTask(CodesTask):
-    """What is to be fitted, with one variance for the couplings of each pair of columns.
+    """A fit with one variance for the couplings of each pair of columns.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class FeatureTask(CodesTask):
     def steps(self, initial, n_draws, alpha, monitor):
         """Fit, and set the strength of the penalty of each pair, in place.
 
-        Returns what a user should know about the end, or None.
+        Returns a warning about how the fit ended, or None.
         """
         if not len(self.varying):
             monitor.total = self.problem.total

@@ -32,7 +32,7 @@ def fit_best(candidates, log_slopes):
     candidates : list of ScoredRows
         With scores by different transforms.
     log_slopes : list of float
-        What each transform adds to the mean log-likelihood.
+        Contribution of each transform to the mean log-likelihood.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def filled_residuals(rows, one):
 
 
 def choose(rows):
-    """What held-out rows choose.
+    """Choose the degrees of freedom and the number of classes by held-out rows.
 
     Returns
     -------

@@ -85,7 +85,7 @@ class ScoredRows:
 
     @cached_property
     def _parts(self):
-        """What all completions of a row share of x, a line for each row, and the rest."""
+        """Part of x that all completions of a row share, a line for each row, and the rest."""
         counts = self._by_row(self.x)
         # An entry is shared if all completions have it.
         shared = counts.data == np.repeat(self._n_each, np.diff(counts.indptr))
@@ -197,7 +197,7 @@ class Prior(NamedTuple):
     target: np.ndarray
 
     def log_density(self, gaussians):
-        """What the penalties add to the log-likelihood."""
+        """Contribution of the penalties to the log-likelihood."""
         total = 0.0
         for covariance in gaussians.covariances:
             _, log_det = np.linalg.slogdet(covariance)

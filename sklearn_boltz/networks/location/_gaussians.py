@@ -54,7 +54,7 @@ class Gaussians:
         return [self.observed(c, z) for c in range(self.n_classes)]
 
     def observed(self, c, z):
-        """What the known scores of rows say by one of the Gaussians."""
+        """One of the Gaussians, given the known scores of rows."""
         return Observed(self.log_weights[c], self.intercepts[c], self.covariances[c], z)
 
 
@@ -185,7 +185,7 @@ class Observed:
         return self.log_constant - 0.5 * (residuals * weighed).sum(axis=1)
 
     def log_probabilities(self, at):
-        """The same, but such that with ln T' the probabilities of whole numbers sum to 1.
+        """Return `log_densities`, except that with ln T' those of whole numbers sum to 1.
 
         After all other numbers, whole numbers come one after another. Each has the probability of
         all scores between its ends, given the midpoints of those before it.
@@ -240,7 +240,7 @@ class Observed:
 
 
 def _instead_of_middles(off, sd, z, ends):
-    """What changes ln of N(z) T' into ln of the probability of a cell, for each.
+    """Correction from ln of N(z) T' to ln of the probability, for each cell.
 
     Parameters
     ----------
@@ -267,5 +267,5 @@ def _log_mass(start, end):
 
 
 def symmetric(matrices):
-    """The same to the bit as their transposes."""
+    """Symmetrise matrices, so that they equal their transposes to the bit."""
     return (matrices + matrices.swapaxes(-1, -2)) / 2

@@ -67,7 +67,7 @@ class JointLayout(NamedTuple):
 
 
 def without_own(intercept, slopes, layout):
-    """The same Gaussian where scores exist, at the last levels of their columns: 0 for these."""
+    """The Gaussian of the scores that exist, at the last levels of columns: 0 for these."""
     at_last = slopes[np.arange(len(slopes)), layout.last]
     return intercept + at_last, np.where(layout.own, 0.0, slopes)
 

@@ -50,7 +50,7 @@ class LocationModel:
         self._apart = column[:, None] != column
 
     def given(self, c, z):
-        """What scores z (NaN: not known) and class c make of the categories.
+        """Distribution of the categories given scores z (NaN: not known) and class c.
 
         Yields
         ------
@@ -59,9 +59,9 @@ class LocationModel:
         network : PottsModel
             Of the categories given these, except for the fields of each row.
         fields : ndarray of float64 of shape (n_rows, Q)
-            What the scores add to the fields.
+            Contribution of the scores to the fields.
         constant : ndarray of float64 of shape (n_rows,)
-            What they add to the log-weights of all states.
+            Their contribution to the log-weights of all states.
         """
         z = Scores(z)
         observed = self.gaussians.observed(c, z)

@@ -1,1 +1,1 @@
-"""What a pairwise network is as a distribution, exactly where its states can be enumerated."""
+"""Pairwise networks as distributions, exact where the states can be enumerated."""

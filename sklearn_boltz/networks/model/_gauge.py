@@ -39,7 +39,7 @@ def block_entries(n_values):
 
 
 def to_zero_sum(coupling, intercept, n_values):
-    """The same distribution in the zero-sum gauge.
+    """Express the same distribution in the zero-sum gauge.
 
     Parameters
     ----------

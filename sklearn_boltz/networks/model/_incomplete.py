@@ -123,7 +123,7 @@ class Joint:
         return np.array([np.searchsorted(cumulated[row], u, side="right") for row, u in pairs])
 
     def gains(self, observed):
-        """What these columns add to the fields of observed ones, themselves summed out.
+        """Contribution of these columns, summed out, to the fields of observed ones.
 
         ln Σ_s p(s) exp(change), with p given all observed cells, and the change by another value
         of an observed column than that of the row.
@@ -155,7 +155,7 @@ class Joint:
             yield potts.places(observed[some]), self._gain_by_logarithms(observed[some])
 
     def _gains_by_flips(self, observed):
-        """Of bits, one after another, as terms and a potential connect more than two."""
+        """Compute `gains` of bits one by one, as terms and a potential connect more than two."""
         near = self.model.adjacency()[:, self.columns].any(axis=1)
         for j in np.array(observed)[near[observed]]:
             flipped, gain = self.codes.copy(), np.zeros((len(self.codes), 2))
@@ -174,7 +174,7 @@ class Joint:
         return log_sum_exp(self.log_probabilities[:, :, None] + change, axis=1)
 
     def _gain_by_product(self, row, p, observed):
-        """Of one row: a change is a sum over these columns, and the sum a product of matrices.
+        """Compute `gains` of one row: a change is a sum over these columns, a product of matrices.
 
         -inf where nearly nothing is left of a sum, whose digits are lost.
         """
@@ -215,7 +215,7 @@ def joint_log_weights(potts, fields, columns):
 
 
 def influence(potts, columns, states, values):
-    """What joint states of some columns add to the fields of some values."""
+    """Contribution of joint states of some columns to the fields of some values."""
     total = np.zeros((len(states), len(values)))
     for column, own in zip(columns, states.T, strict=True):
         lines = slice(potts.starts[column], potts.starts[column + 1])
@@ -368,7 +368,7 @@ def complete(model, codes, how, generator, n_steps):
 
 
 def _means(model, codes, n_steps, generator):
-    """Means of missing codes, (n, d); what stands for observed ones is of no use."""
+    """Means of missing codes, (n, d); entries of observed ones have no meaning."""
     p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
@@ -377,7 +377,7 @@ def _means(model, codes, n_steps, generator):
 def cell_probabilities(model, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
-    What stands for observed cells is of no use. Rows of which connected missing cells have more
+    Entries of observed cells have no meaning. Rows of which connected missing cells have more
     than `max_states` joint states take chains.
     """
     p, _, is_exact = model.enumerated(codes, max_states)
@@ -414,7 +414,7 @@ def expected_log_weights(model, codes):
 def column_probabilities(model, codes, column, n_steps, seed, workers):
     """p(x_column | the observed cells) of each row, which depends on this row alone.
 
-    What stands in the column itself is ignored. Chains seldom pass between values of a column to
+    The cells of the column itself are ignored. Chains seldom pass between values of a column to
     which all others are coupled. So rows with many joint states take p(x_column = a, the observed
     cells) from draws with the value a, or from annealed chains that hold it. The random numbers
     are the same for every row.

@@ -75,7 +75,7 @@ class DiscreteModel:
         return self.log_linear[0].entropy()
 
     def cumulants(self, betas):
-        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight; exact.
+        """Exact ln Z_β, mean and variance of the log-weight of the models p(x)^β / Z_β.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class DiscreteModel:
         return _incomplete.cell_probabilities(self, codes, max_states, n_steps, generator)
 
     def enumerated(self, codes, max_states):
-        """What follows from all joint states of the missing cells of each row.
+        """Quantities computed from all joint states of the missing cells of each row.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class DiscreteModel:
         log_sums : ndarray of float64 of shape (n,)
             ln of the sum over the missing cells, less the log-weight of the observed ones.
         is_exact : ndarray of bool of shape (n,)
-            Whether the row had few enough states. If not, the rest is of no use.
+            Whether the row had few enough states. If not, the other entries have no meaning.
         """
         if not self.is_pairwise:
             return _incomplete.enumerated(self, codes, max_states)
@@ -225,7 +225,7 @@ class Chains:
 
 
 def by_completeness(codes, of_complete, of_incomplete):
-    """What one function finds of complete rows, and another of those with missing cells."""
+    """Apply one function to complete rows, and another to those with missing cells."""
     complete = (codes >= 0).all(axis=1)
     if complete.all():
         return of_complete(codes)

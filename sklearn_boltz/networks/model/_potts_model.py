@@ -104,7 +104,7 @@ class PottsModel(DiscreteModel):
         return self.one_hot(codes).T @ weights / weights.sum()
 
     def rates_of_independent(self, base):
-        """The same for independent columns with the intercepts `base`."""
+        """Rates of independent columns with the intercepts `base`."""
         return np.exp(self.log_softmax(base.copy()))
 
     def independent_intercept(self, log_p):

@@ -102,7 +102,7 @@ class SpinModel(DiscreteModel):
         return fields
 
     def fields(self, codes):
-        """What flipping each column to 1 adds to the log-weight, halved, (n, d)."""
+        """Half the change of the log-weight when each column flips to 1, (n, d)."""
         spins = to_spins(codes)
         fields = self.pair_fields(spins)
         if not self.is_pairwise:
@@ -150,13 +150,13 @@ class SpinModel(DiscreteModel):
         return np.tanh(self.fields(codes))
 
     def value_fields(self, codes):
-        """What the observed cells add to the log-weights of all values, (n, 2 d)."""
+        """Contribution of the observed cells to the log-weights of all values, (n, 2 d)."""
         if self.is_pairwise:
             return self.potts.fields(codes)
         return np.kron(self.fields(codes), [-1.0, 1.0])
 
     def joint_log_weights(self, codes, columns):
-        """Of all joint states of missing columns that nothing connects with more; see `Joint`.
+        """Log-weights of all joint states of missing columns, connected to no others; see `Joint`.
 
         Terms are Walsh functions of the states: one transform sums all of them.
         """
@@ -230,7 +230,7 @@ class SpinModel(DiscreteModel):
         return np.average(codes, axis=0, weights=weights)
 
     def rates_of_independent(self, base):
-        """The same for independent columns."""
+        """Rates of independent columns with the intercepts `base`."""
         return (1 + np.tanh(base)) / 2
 
     def independent_intercept(self, log_p):

@@ -53,7 +53,7 @@ def gibbs_complete(model, codes, n_steps, generator):
 
 
 def chains_of_each(model, codes, n_chains, n_steps, generator):
-    """The same, `n_chains` for each row, one after another, with random numbers that rows share."""
+    """Chains, `n_chains` for each row, one after another, with random numbers that rows share."""
     drawn = gibbs_sample(model, n_chains, 0, generator)
     codes, drawn = np.repeat(codes, n_chains, axis=0), np.tile(drawn, (len(codes), 1))
     chains = model.chains(np.where(codes < 0, drawn, codes), draw_seed(generator), codes < 0)
@@ -181,7 +181,7 @@ def strange_columns(rates, expected, n):
 
 
 def spurious_message(where, rates, expected, columns, label):
-    """What a user should know if there are strange columns."""
+    """Warning about columns whose chains differ from the data, if any."""
     j, more = columns[0], len(columns) - 1
     # Of a column with several values, each has a rate.
     others = f" ({more} more rate{'s differ' if more > 1 else ' differs'}, too)" if more else ""

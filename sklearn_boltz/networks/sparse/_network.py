@@ -125,7 +125,7 @@ class State(NamedTuple):
 
 
 class SpinNetwork:
-    """Of binary columns.
+    """Network of binary columns.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class SpinNetwork:
 
 
 class ContrastNetwork:
-    """Of categorical columns.
+    """Network of categorical columns.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def follow(solver, alphas, criterion):
 
 
 def least_shrunk(layout, criterion, present, best):
-    """Of each part, the last penalty with the same pairs as at `best`, going on from there.
+    """The last penalty of each part with the same pairs as at `best`, going on from there.
 
     `present` are the `neighbours` of each penalty.
     """
@@ -89,7 +89,7 @@ def neighbours(network, theta):
 
 
 def ebic_price(total, n_columns, gamma):
-    """What -2 ℓ has to fall by for a coupling, by the extended Bayesian information criterion.
+    """Price of a coupling in -2 ℓ, by the extended Bayesian information criterion.
 
     ln N + 2 γ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014).
     """
@@ -98,7 +98,7 @@ def ebic_price(total, n_columns, gamma):
 
 
 def fdr_price(n_pairs, n_possible, level):
-    """The same by the false discovery rate: Benjamini and Hochberg's threshold for this many pairs.
+    """Price of a coupling by the false discovery rate: Benjamini and Hochberg's threshold.
 
     The k-th of P pairs is significant below q k / P (on its use as a penalty: Abramovich et al.
     2006). A few pairs may all be there by chance, and count for less: one for a fifth.
@@ -215,7 +215,7 @@ def drop(information, estimate, groups, saved):
 
 
 def price(n_couplings, single):
-    """What -2 ℓ has to fall by for a block of this many couplings, if `single` is it for one.
+    """Price in -2 ℓ of a block of this many couplings, if `single` is that of one.
 
     A block without effect exceeds it as often as a single coupling does: the quantiles of χ² are
     of the same level.

@@ -81,7 +81,7 @@ class Solver:
         self._last = None
 
     def penalty(self, alpha):
-        """Of a strength of each part."""
+        """Penalty with a strength for each part."""
         return self.form(self.layout.groups, self.weights, alpha[self.layout.parts])
 
     def begin(self, theta):
@@ -160,7 +160,7 @@ class Solver:
         return np.flatnonzero(chosen[self.layout.part_of_column])
 
     def gradient(self, state):
-        """Of the mean loss per row, of shape (n_parameters,)."""
+        """Gradient of the mean loss per row, of shape (n_parameters,)."""
         if state is not self._last:
             self._look(state, np.arange(self.network.n_columns))
         # The derivatives by the entries of the matrix, of which two may be one parameter.

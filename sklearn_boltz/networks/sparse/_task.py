@@ -1,4 +1,4 @@
-"""What is to be fitted, with a penalty that selects pairs of columns."""
+"""A fit with a penalty that selects pairs of columns."""
 
 from copy import copy
 from functools import cached_property, partial
@@ -201,7 +201,7 @@ class SparseTask:
         return self.solver(network).begin(network.theta(self.task.initial(None, None)))
 
     def without_pairs(self):
-        """The same attributes where there is no pair to choose."""
+        """Attributes of a fit without a pair to choose."""
         self.alpha = np.zeros(len(self.task.varying)) if self.nodewise else 0.0
         found = np.zeros(len(self.task.column_sizes)) if self.nodewise else 0.0
         return {"alpha_": found, "alphas_": np.zeros((0, *np.shape(found)))}
@@ -290,7 +290,7 @@ class SparseTask:
         return coupling, intercept
 
     def message(self, point, direction, monitor):
-        """What a user should know about the end of a fit, or None."""
+        """Warning about how the fit ended, or None."""
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "

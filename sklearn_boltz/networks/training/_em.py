@@ -32,7 +32,7 @@ MOST_STEPS = 30
 
 
 def fit_incomplete(task, initial, method, first, n_draws, rounds):
-    """EM; -> what a user should know about the end, or None.
+    """Run EM; -> a warning about how it ended, or None.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ QUADRATIC = 1.0
 
 
 def warning_message(problem, point, direction, monitor, label):
-    """What a user should know about the end of a fit, or None.
+    """Warning about how the fit ended, or None.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def distance(problem, remaining):
 
 
 def remedies(first, problem, by_newton):
-    """What to do about a fit that ended before the maximum, beginning with the nearest."""
+    """Remedies for a fit that ended before the maximum, the nearest first."""
     # With more parameters another solver takes the place of Newton's method.
     has_newton = not by_newton and is_small(problem)
     more_alpha = "use a larger alpha" if problem.penalty else "set alpha > 0"
@@ -156,7 +156,7 @@ def is_small(problem):
 
 
 def existence_report(problem, point, direction=None):
-    """What stands between the data and a maximum.
+    """Reasons why the data have no finite maximum.
 
     Returns
     -------

@@ -27,7 +27,7 @@ MAX_ITER = {
 
 
 class Task:
-    """What is to be fitted: the columns that vary. The others are known without a fit.
+    """A fit of the columns that vary; the others are known without one.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Task:
     objective : str
         What is finally maximised.
     label : callable
-        What messages call a column, or with a second argument one of its values.
+        Name of a column in messages, or with a second argument that of one of its values.
     """
 
     objective, label = PseudoLikelihood.name, str
@@ -70,7 +70,7 @@ class Task:
 
     @classmethod
     def of_rows(cls, spins, counts, alpha, seen=None, varying=None):
-        """Of distinct rows, (d, n_distinct), and how often each counts.
+        """Build the task from distinct rows, (d, n_distinct), and how often each counts.
 
         If cells are missing, where it has 0, they are also given as `seen`.
         """
@@ -85,13 +85,13 @@ class Task:
 
     @classmethod
     def of_incomplete_rows(cls, codes, counts, alpha, varying=None):
-        """Of distinct rows of shape (n_distinct, d) where -1 is a missing cell."""
+        """Build the task from distinct rows of shape (n_distinct, d); -1 is a missing cell."""
         spins = np.ascontiguousarray(np.where(codes < 0, 0.0, 2.0 * codes - 1).T)
         return cls.of_rows(spins, counts, alpha, (codes, counts), varying)
 
     @classmethod
     def of_batches(cls, batches, positive, sums, alpha):
-        """Of batches that are read again for each evaluation of the objective.
+        """Build the task from batches, which each evaluation of the objective reads again.
 
         `positive` tells, of columns, a number and a batch, where these columns are 1.
         """
@@ -129,7 +129,7 @@ class Task:
         return Method(name, run, self.message, self.no_maximum)
 
     def message(self, point, direction, monitor):
-        """What a user should know about the end of a fit, or None."""
+        """Warning about how the fit ended, or None."""
         return warning_message(self.problem, point, direction, monitor, self.named)
 
     def no_maximum(self):
@@ -137,7 +137,7 @@ class Task:
         return apart(self.problem, self.named, self.objective)
 
     def named(self, j, *spin):
-        """What messages call a column that varies, or with -1 or 1 one of its values."""
+        """Name of a varying column in messages, or with -1 or 1 that of one of its values."""
         return self.label(self.varying[j], *spin)
 
     def initial(self, coupling, intercept):
@@ -161,7 +161,7 @@ class Task:
 
 
 def maximise(task, initial, method, monitor):
-    """Find the maximum of the objective; -> what a user should know about the end, or None.
+    """Find the maximum of the objective; -> a warning about how the fit ended, or None.
 
     Parameters
     ----------

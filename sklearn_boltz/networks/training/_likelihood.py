@@ -50,7 +50,7 @@ class Further:
         return len(self.terms) + len(self.counts)
 
     def values(self, spins):
-        """Of rows of ±1, of shape (..., n, len(self)) in float32."""
+        """Values for rows of ±1, of shape (..., n, len(self)) in float32."""
         values = np.empty((*spins.shape[:-1], len(self)), dtype=np.float32)
         for k, term in enumerate(self.terms):
             values[..., k] = spins[..., list(term)].prod(axis=-1)

@@ -54,14 +54,14 @@ class Point(NamedTuple):
 
 
 class Objective:
-    """What solvers ask for; a child has `at`, `unpack`, `information` and `move`."""
+    """Interface that solvers need; a child has `at`, `unpack`, `information` and `move`."""
 
     def gradient(self, point):
         """∂/∂θ, of shape (n_parameters,)."""
         return point.gradient
 
     def moved(self, direction):
-        """What a step in a direction changes that is known beforehand."""
+        """Precompute what a step along a direction changes, whatever its size."""
 
     def after(self, point, direction, size, moved):
         """The point after a step of some size."""
@@ -71,12 +71,12 @@ class Objective:
         """No-op: no arrays are used again."""
 
     def bound(self, direction):
-        """What `move` is at most, at less cost."""
+        """Upper bound of `move`, at less cost."""
         return largest_move(*self.unpack(direction))
 
 
 class BinaryObjective(Objective):
-    """What objectives of binary columns have in common.
+    """Base of the objectives of binary columns.
 
     A child has `at`, `moments`, `observed` and `cell_sums`.
 
@@ -483,7 +483,7 @@ def in_parts(positive, weights):
 
 
 class StreamedPseudoLikelihood(BinaryObjective):
-    """What `PseudoLikelihood` is, by a pass over the batches for each question.
+    """`PseudoLikelihood` of batches: a pass over them for each question.
 
     Parameters
     ----------
@@ -534,13 +534,13 @@ class StreamedPseudoLikelihood(BinaryObjective):
 
 
 def _of_batch(find, merge, positive, k, batch):
-    """What is found in one batch, part by part, without the penalty."""
+    """Contributions of one batch, part by part, without the penalty."""
     rows = positive(k, batch)
     return reduce(merge, map(find, in_parts(rows, np.ones(len(rows)))))
 
 
 def _value_and_gradient(theta, problem):
-    """As one vector."""
+    """Return value and gradient as one vector."""
     point = problem.at(theta)
     return np.append(point.value, problem.gradient(point))
 

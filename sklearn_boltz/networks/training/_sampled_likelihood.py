@@ -182,7 +182,7 @@ class Statistics:
         return at_mean + theta @ self.moments - log_partition - self.penalty(theta)
 
     def name(self, place, label):
-        """What a message calls a term."""
+        """Name of a term in messages."""
         d = len(self.mean)
         if place < d:
             return f"the mean of {label(place)}"
@@ -266,7 +266,7 @@ class Bound(NamedTuple):
         return cls(statistics, slope, float(entropy[best]))
 
     def at(self, theta):
-        """What the log-likelihood of a model is at most."""
+        """Upper bound of the log-likelihood of a model."""
         return theta @ self.slope - self.entropy - self.statistics.penalty(theta)
 
 
@@ -491,7 +491,7 @@ class Search:
         return ROOM * max(bound.at(self.here.theta) - self.here.log_likelihood, 0.0)
 
     def _turn(self, newton, bounds, turns):
-        """What to add to a step, so that bounds fall by no more than they may."""
+        """Correction of a step, so that no bound falls by more than it may."""
         slopes = np.array([bound.slope for bound in bounds])
         least = -np.array([self._room(bound) for bound in bounds])
         return nnls(slopes @ turns.T, np.maximum(least - slopes @ newton, 0))[0] @ turns
@@ -607,7 +607,7 @@ def likely_by_columns(problem, solve, statistics, base):
 
 
 def maximise_by_sampling(task, initial, generator, further, draw, monitor):
-    """Find the model with the moments of the data; -> what a user should know about the end.
+    """Find the model with the moments of the data; -> a warning about how it ended, or None.
 
     Parameters
     ----------
@@ -660,7 +660,7 @@ def _record(monitor, search):
 
 
 def _message(task, search, monitor):
-    """What a user should know about the end, or None."""
+    """Warning about how the fit ended, or None."""
     reason = task.no_maximum()
     if reason is not None or monitor.status != "max_iter":
         return reason

@@ -49,7 +49,7 @@ class Method(NamedTuple):
     run : callable
         One of the functions below, or like them.
     message : callable
-        ``message(point, direction, monitor)``: what a user should know about the end.
+        ``message(point, direction, monitor)``: a warning about how the fit ended, or None.
     no_maximum : callable
         ``no_maximum()``: why the objective of incomplete rows has no maximum. Both are None where
         there is nothing to tell.
@@ -129,7 +129,7 @@ class Monitor:
         return self.asked
 
     def run(self, steps):
-        """Take ``steps(monitor)``, which return what a user should know about the end, or None.
+        """Take ``steps(monitor)``, which return a warning about how the fit ended, or None.
 
         After Ctrl-C, what was last kept is that of the last complete iteration, if there was one.
         """

@@ -51,7 +51,7 @@ def next_strength(couplings, information, products, strength, least, most):
     strength : float
         λ.
     least, most : float
-        What the result is between.
+        Bounds of the result.
     """
     shrunk = 1 / (information + strength) ** 2
     noise = products @ shrunk

@@ -391,7 +391,7 @@ def fit_terms(task, initial, allowed, max_order, price, rounds):
     Returns
     -------
     message : str or None
-        What a user should know.
+        A warning about how the fit ended.
     gains : ndarray of shape (n_terms,)
         Those of the terms, in nats.
     """
@@ -453,7 +453,7 @@ def _rounds(pairs, network, allowed, max_order, price, rounds):
 
 
 def message(task, point, direction, monitor):
-    """What a user should know about the end of a fit by the exact likelihood, or None."""
+    """Warning about how a fit by the exact likelihood ended, or None."""
     pairs, further, reason = task.problem.pairs, task.problem.further, None
     if not further:
         return task.message(point, direction, monitor)

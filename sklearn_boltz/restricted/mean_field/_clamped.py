@@ -153,7 +153,7 @@ class MeanFieldModel(NamedTuple):
         return self.clamped(V).visible_side()
 
     def clamped(self, V):
-        """What is believed given rows."""
+        """Beliefs given rows."""
         with Workers(self.n_jobs) as workers:
             return clamp(self.layered, np.ascontiguousarray(V), self.iteration, workers)
 

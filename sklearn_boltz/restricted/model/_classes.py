@@ -87,7 +87,7 @@ class ClassModel:
         return ClassModel.of(self.layered().moved(convert))
 
     def label_fields(self):
-        """What each class adds to the fields of the hidden units, with their biases."""
+        """Contribution of each class to the fields of the hidden units, biases included."""
         fields = self.label_weights.T + self.hidden.intercept
         return fields if is_foreign(fields) else np.ascontiguousarray(fields)
 

@@ -417,7 +417,7 @@ def learn_layout(specs, table, X, column, weights=None):
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
     column : callable
-        From a column number, what messages call the column.
+        From a column number, the name of the column in messages.
     weights : ndarray of shape (n_rows,), default=None
         How often each row counts.
 

@@ -116,13 +116,13 @@ class Model(NamedTuple):
         return J, np.concatenate([visible.intercept, hidden.intercept]) / 2 + J.sum(axis=1)
 
     def hidden_field(self, V):
-        """What the visible units add to the fields of the hidden ones."""
+        """Contribution of the visible units to the fields of the hidden ones."""
         if is_foreign(V):
             return V @ self.weights.T
         return safe_sparse_dot(V, self.weights.T, dense_output=True)
 
     def visible_field(self, H):
-        """What the hidden units add to the fields of the visible ones."""
+        """Contribution of the hidden units to the fields of the visible ones."""
         if is_foreign(H):
             return H @ self.weights
         return safe_sparse_dot(H, self.weights, dense_output=True)

@@ -1,4 +1,4 @@
-"""What follows from the observed cells of a row: means, modes and draws of the others."""
+"""Means, modes and draws of the missing cells of a row given the observed ones."""
 
 import numpy as np
 from scipy.special import logsumexp, softmax

@@ -111,7 +111,7 @@ def _are_few(model, bits, most):
 
 
 def spread_over_columns(units, of_units):
-    """What is true of units, for each of their columns."""
+    """Repeat the values of units for each of their columns."""
     return of_units if units.width == 1 else np.repeat(of_units, units.widths, axis=-1)
 
 
@@ -490,7 +490,7 @@ class Completer:
         return self._few_states[units.n_units]
 
     def __call__(self, v):
-        """What is not observed of a row that `has_few_states`; NaN is missing."""
+        """Completions of a row that `has_few_states`; NaN is missing."""
         exact, units = self.exact, missing_units(self.model.visible, np.isnan(v))
         missing = spread_over_columns(exact.visible, units)
         known, columns = np.where(missing, 0.0, v), np.flatnonzero(missing)
@@ -508,7 +508,7 @@ class Completer:
         return Completions(_normalised(logs), known, every, means, H, fields)
 
     def drawn(self, v, seed, n_states=ROW_STATES):
-        """What is not observed of any row: exact where states are few, else by annealed chains.
+        """Completions of any row: exact where states are few, else by annealed chains.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What ``"auto"`` stands for: settings of a training from the numbers of rows and columns."""
+"""Settings of a training for ``"auto"``, from the numbers of rows and columns."""
 
 import math
 

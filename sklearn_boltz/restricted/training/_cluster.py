@@ -164,7 +164,7 @@ class Parts:
         return _sum(gathered(self.cluster.client, [sums for _, sums in totals]))
 
     def gathered(self, futures, *place):
-        """What is at a place of each of some results, such as (1, 0), row after row."""
+        """Concatenate the entries at one place of several results, such as (1, 0)."""
         own = [
             self.cluster.submit(worker, reduce, getitem, place, future)
             for worker, future in zip(self.workers, futures, strict=True)

@@ -43,7 +43,7 @@ from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 
 class ClassObjective(NamedTuple):
-    """What goes up, and how.
+    """Objective of the training of a classifier, and its settings.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ClassObjective(NamedTuple):
     n_gibbs : int
         Transitions of contrastive divergence.
     sparsity : float
-        What is taken from the biases of the hidden units in each step.
+        Amount subtracted from the biases of the hidden units in each step.
     alpha : float
         Strength of the L2 penalty on the weights.
     binarized : bool

@@ -149,7 +149,7 @@ class Training:
             values.append(figures.get(name, np.nan))
 
     def figures(self, epoch):
-        """What was measured after an epoch."""
+        """Measurements after an epoch."""
         place = epoch - self.n_epochs - 1  # from the end: there may be an entry for the start
         found = {name: values[place] for name, values in self.history.items()}
         return {name: value for name, value in found.items() if not np.isnan(value)}

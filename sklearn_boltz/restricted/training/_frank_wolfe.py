@@ -232,7 +232,7 @@ class GrowingLearner(SDCPLearner):
 
 
 def linearised_objective(unit, data, model, alpha, mismatch=0.0):
-    """What the unit is to minimise (eq. 9), and the gradient.
+    """Objective of a new unit, to be minimised (eq. 9), and its gradient.
 
     Its negative is the derivative of the penalised mean log-likelihood by the weight of the
     unit, up to a constant. With a `mismatch` of the means, the unit comes with the shift of

@@ -34,11 +34,11 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     ----------
     init : estimator
     name : str
-        What messages call the estimator whose parameter it is.
+        Name, in messages, of the estimator whose parameter it is.
     layout : ColumnLayout
         Of its columns.
     column : callable
-        From the number of a column, what messages call it.
+        From the number of a column, its name in messages.
     X : array-like, data frame or batches, default=None
         The rows to which a clone is fitted, where `init` is not fitted.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -93,7 +93,7 @@ def begin_at(model, name, names, table, weights, visible, hidden):
     model : estimator
         As of `fitted_init`.
     name : str
-        What messages call the estimator that is fitted.
+        Name in messages of the estimator that is fitted.
     names : sequence
         The labels of its columns, if they have any.
     table : Encoder

@@ -125,7 +125,7 @@ def stratified(codes, fraction, seed, name="y"):
         Part of the labelled rows that is set aside.
     seed : int
     name : str
-        What messages call the estimator.
+        Name of the estimator in messages.
 
     Returns
     -------

@@ -143,7 +143,7 @@ class MeasuredRows:
         return float(-weighted_mean(free_energy, self.weights) - log_partition - self.volume)
 
     def floor(self, free_energy):
-        """What ln Z is at least: ln Σ exp(−F) over some states."""
+        """Lower bound of ln Z: ln Σ exp(−F) over some states."""
         return float(logsumexp(-free_energy[self.states])) if len(self.states) else -np.inf
 
     def compare(self, log_likelihood):

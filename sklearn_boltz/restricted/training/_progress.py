@@ -1,4 +1,4 @@
-"""What follows from the progress of a training: which epoch is the best, slower steps, the end."""
+"""Decisions from the progress of a training: the best epoch, slower steps, the end."""
 
 from copy import deepcopy
 from functools import partial
@@ -21,7 +21,7 @@ MISSED = 0.1
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
-    """What is kept of the last epoch, if it is the best one."""
+    """State of the last epoch to keep, if it is the best one."""
     return {
         "score": score, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
         "has_started": has_started, "is_held_out": is_held_out, "gap": gap,
@@ -193,7 +193,7 @@ def end_last_stage(training, monitor, plan, workers):
 
 
 def measure_slowly(training, monitor, workers, parameters):
-    """What is known of a model with other parameters, by slow annealing where it is not exact.
+    """Measure a model with other parameters, by slow annealing where it is not exact.
 
     The learner has these parameters afterwards.
 

@@ -527,7 +527,7 @@ def _checked(check, n_features, dtype, rows):
 
 
 class BatchSums(NamedTuple):
-    """What is found in batches.
+    """Sums over batches, and the rows with missing cells.
 
     Attributes
     ----------

@@ -265,7 +265,7 @@ def difference(
 
 
 def negative(layered, starts, tap, stream, workers, workspace, first_row):
-    """What is believed of all layers of the model; -> `Beliefs`, and the ends of `difference`."""
+    """Beliefs about all layers of the model; -> `Beliefs`, and the ends of `difference`."""
     model, points = layered.sides(), None
     if tap.adaptive:
         solutions, points = _vamp.solve(model, starts, tap)
@@ -351,7 +351,7 @@ def gradients_at_rows(clamped, order):
 
 
 def gradients_of(layered, beliefs):
-    """What is taken away from `gradients_at_rows`: means over solutions, or over chains."""
+    """Means over solutions, or chains, to subtract from `gradients_at_rows`."""
     layers = zip(layered.layers, beliefs.means, beliefs.tilts(), strict=True)
     return [
         units.gradients(a) if tilt is None else units.gradients(None, *tilt)

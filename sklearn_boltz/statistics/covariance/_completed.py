@@ -48,7 +48,7 @@ class CompletedRows(NamedTuple):
 
     @classmethod
     def of(cls, problem, theta, describe, rows, model):
-        """Of codes, -1 for a missing cell, how often each row counts, and `Regressions.squares`."""
+        """Build from rows: codes (-1 is missing), how often each counts, `Regressions.squares`."""
         all_codes, all_weights, squares = rows
         _, squares = distinct_incomplete(*informative(all_codes, squares))
         codes, weights = distinct_incomplete(*informative(all_codes, all_weights))

@@ -126,7 +126,7 @@ class Spread(NamedTuple):
     n_parameters: int
 
     def covariance(self, curvature):
-        """Of all parameters; NaN where one is not estimated."""
+        """Covariance of all parameters; NaN where one is not estimated."""
         inner = curvature.covariance()
         if self.loadings is not None:
             inner = self.loadings @ inner @ self.loadings.T
@@ -206,7 +206,7 @@ class Regressions(NamedTuple):
 
     @classmethod
     def of_spins(cls, problem, point):
-        """Of a point of a `PseudoLikelihood`."""
+        """Regressions at a point of a `PseudoLikelihood`."""
         n = problem.n_rows
         spins, tanh = problem.spins[:, :n].T, point.tanh[:, :n].T
 
@@ -224,7 +224,7 @@ class Regressions(NamedTuple):
 
     @classmethod
     def of_contrasts(cls, contrasts, point):
-        """Of a point of `Contrasts`."""
+        """Regressions at a point of `Contrasts`."""
         residuals, chances = contrasts.residuals(point.theta), contrasts.probabilities(point.theta)
         known = (contrasts.problem.cells.codes >= 0)[:, contrasts.column]
         own = contrasts.column[:, None] == contrasts.column

@@ -74,7 +74,7 @@ def find_curvature(network, codes, weights, *, jackknife=False):
 
 
 def spin_curvature(network, codes, weights, jackknife):
-    """Of the b_j, then of the m_jk."""
+    """Curvature of the b_j, then of the m_jk."""
     kept, d, alpha = network._varying, codes.shape[1], network._ridge()
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
     problem, free = spin_problem(network, codes, weights, alpha), network._free_pairs()
@@ -98,7 +98,7 @@ def is_completed(network, codes):
 
 
 def of_observed_cells(problem, theta, kind, columns, free, jackknife, squares):
-    """Of an estimate without completions; `kind` is how spins or contrasts are described."""
+    """Curvature at an estimate without completions; `kind` describes spins or contrasts."""
     point, (regressions, separated) = problem.at(theta), kind
     found = fitted_curvature(
         problem.information(point),
@@ -113,7 +113,7 @@ def of_observed_cells(problem, theta, kind, columns, free, jackknife, squares):
 
 
 def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
-    """Of an estimate from completed rows, by what some of their completions separate."""
+    """Curvature at an estimate from completed rows, by what some completions separate."""
     (regressions, separated), (codes, weights, _) = kind, rows
 
     def find_separated(places):
@@ -137,7 +137,7 @@ def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
 
 
 def likelihood_curvature(network, codes, problem, squares):
-    """Of the b_j, then of the m_jk, and of the likelihood."""
+    """Curvature of the likelihood, of the b_j, then of the m_jk."""
     if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or (network.n_values_ != 2).any():
         raise ValueError(
             f"{type(network).__name__}: standard errors of the likelihood are those of "
@@ -184,7 +184,7 @@ def merged_spins(codes, weights):
 
 
 def codes_curvature(network, codes, weights, jackknife):
-    """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
+    """Curvature of the contrasts of h_j, then of J_jk; the covariance is that of all values."""
     n_values, free = network.n_values_, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
     task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)

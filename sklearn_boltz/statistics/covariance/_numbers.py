@@ -55,7 +55,7 @@ class TableRows(NamedTuple):
     first : ndarray of int or None
         Where the draws of each row begin; None if all rows are complete.
     squares : ndarray of shape (n_rows,)
-        What each row contributes to the variance, as of `Regressions`.
+        Contribution of each row to the variance, as in `Regressions`.
     """
 
     codes: np.ndarray

@@ -174,7 +174,7 @@ class Regression(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """The same of scores: a linear regression.
+    """Linear regression of scores on the features of other columns.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class Side(NamedTuple):
 
 
 class EmptyCell(NamedTuple):
-    """What is known of the coupling of two values that no row has.
+    """Test of the coupling of two values that never occur together.
 
     Attributes
     ----------

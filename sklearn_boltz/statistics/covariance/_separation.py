@@ -49,7 +49,7 @@ def separated_by_spins(problem, point, places):
 
 
 def separated_by_contrasts(contrasts, point, places, chances=None):
-    """The same of categorical columns, by their contrasts.
+    """Directions that categorical columns separate, by their contrasts.
 
     `chances`, (n, Q), take the place of the probabilities at the point.
     """
@@ -139,7 +139,7 @@ def positive_rows(table):
 
 
 def empty_pairs(problem, places):
-    """What pairs of values that never occur together separate, in the shape of the above.
+    """Directions that pairs of values that never occur together separate, as above.
 
     Of their directions, those count that change free parameters only.
     """
