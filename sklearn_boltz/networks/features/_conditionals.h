@@ -44,11 +44,12 @@ SIMD_INLINE double NAME(conditionals_column)(REAL *restrict x, ptrdiff_t q, ptrd
     return field - log((double)sum);
 }
 
-/* All columns of a row; those without a code, -1, get 0. Returns the sum of the logarithms. */
+/* All columns of a row; those without a code, -1, get 0. From the row's own states, `taken` is
+ * taken away. Returns the sum of the logarithms. */
 SIMD_DISPATCH(double, NAME(conditionals_row),
               (REAL *restrict x, const REAL *restrict base, const int64_t *restrict offsets,
-               const int32_t *restrict codes, ptrdiff_t d, REAL weight),
-              (x, base, offsets, codes, d, weight))
+               const int32_t *restrict codes, ptrdiff_t d, REAL weight, REAL taken),
+              (x, base, offsets, codes, d, weight, taken))
 {
     double total = 0;
     for (ptrdiff_t j = 0; j < d; j++) {
@@ -64,6 +65,7 @@ SIMD_DISPATCH(double, NAME(conditionals_row),
         total += NAME(conditionals_column)(own, q, codes[j]);
         for (ptrdiff_t a = 0; a < q; a++)
             own[a] *= weight;
+        own[codes[j]] -= taken;
     }
     return total * (double)weight;
 }

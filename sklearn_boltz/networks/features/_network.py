@@ -79,6 +79,8 @@ class FeatureNetwork:
 
     def log_ratios(self, fields):
         """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""
+        if all(self.nominal):
+            return fields
         found = np.empty((len(fields), len(self.log_base)), self.dtype)
         for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
             if nominal:
@@ -97,6 +99,18 @@ class FeatureNetwork:
                 np.subtract(own, own.sum(axis=1, keepdims=True) * shares, out=out)
             else:
                 np.matmul(own, features, out=out)
+        return found
+
+    def differences(self, weights):
+        """The same from weights that sum to 0 in each column."""
+        if all(self.nominal):
+            return weights
+        found = np.empty((len(weights), len(self.intercept)), self.dtype)
+        for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
+            if nominal:  # features are 1 and 0, less a constant
+                found[:, place] = weights[:, states]
+            else:
+                np.matmul(weights[:, states], features, out=found[:, place])
         return found
 
     def model(self):

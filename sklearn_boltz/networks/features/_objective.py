@@ -57,11 +57,8 @@ class FeatureObjective:
         network = self.network.at(coupling, intercept)
         total, slope, own = 0.0, np.zeros_like(coupling), np.zeros_like(intercept)
         for x, rows in self._blocks():
-            p, value = self._weighted_conditionals(network, x, rows)
-            residuals = network.means(p)
-            for j, place in enumerate(network.places):
-                weights = self.weights[rows] * (self.observed[rows, j] >= 0)
-                residuals[:, place] -= x[:, place] * weights[:, None]
+            p, value = self._weighted_conditionals(network, x, rows, residuals=True)
+            residuals = network.differences(p)
             total += value
             slope -= x.T @ residuals
             own -= residuals.sum(axis=0)
@@ -94,10 +91,14 @@ class FeatureObjective:
             known = self._features is not None
             yield self._features[rows] if known else self.network.expand(self.codes[rows]), rows
 
-    def _weighted_conditionals(self, network, x, rows):
-        """w p(state | others) of observed cells, (n, Q), and Σ w ln p of the cells' own states."""
+    def _weighted_conditionals(self, network, x, rows, residuals=False):
+        """w p(state | others) of observed cells, (n, Q), and Σ w ln p of the cells' own states.
+
+        Of `residuals`, less w in these.
+        """
         p = network.log_ratios(x @ network.coupling + network.intercept)
         value = conditionals(
-            p, network.log_base, network.offsets, self.observed[rows], self.weights[rows]
-        )
+            p, network.log_base, network.offsets, self.observed[rows], self.weights[rows],
+            residuals,
+        )  # fmt: skip
         return p, value
