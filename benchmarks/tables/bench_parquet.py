@@ -2,8 +2,8 @@
 
 The columns of `bench_seconds.py`, a tenth of the cells missing, in files of 100,000 rows. The
 largest memory of the process besides what was there before, in sizes of one file in memory, and the
-seconds that pass. It should not grow with the rows, except for the scores that a detector keeps, and
-the labels of a classifier.
+seconds that pass. It should not grow with the rows, except for the scores that a detector keeps,
+and the labels of a classifier.
 """
 
 import tempfile
