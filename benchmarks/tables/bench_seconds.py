@@ -27,14 +27,14 @@ NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
 WIDE, STRINGS = [(30, 200), (1000, 100)], [(200, 5000), (641, 5000), (3000, 20_000)]
 
 
-def of_factors(n_rows, rng):
-    """Six numbers, five strings and four levels."""
+def of_factors(n_rows, rng, n_columns=15):
+    """Six numbers, five strings, four levels, and so on."""
     z, columns = rng.normal(size=(n_rows, 3)), {}
-    for j in range(15):
-        x = 1.5 * (z[:, j % 3] + rng.normal(size=n_rows))
-        if 6 <= j < 11:
+    for j in range(n_columns):
+        x, kind = 1.5 * (z[:, j % 3] + rng.normal(size=n_rows)), j % 15
+        if 6 <= kind < 11:
             x = np.array(list("abcdefgh"))[np.clip(x + 4, 0, 7).astype(int)]
-        columns[f"c{j}"] = x if j < 11 else np.clip(np.rint(x + 4), 0, 9).astype(int)
+        columns[f"c{j}"] = x if kind < 11 else np.clip(np.rint(x + 4), 0, 9).astype(int)
     return pd.DataFrame(columns)
 
 

@@ -474,7 +474,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
             options = {"alpha": alpha, "verbose": self.verbose}
-            options |= quick_fit_of(len(X) * len(self._kept))
+            options |= quick_fit_of(self._encoder, len(X), n_classes)
             density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):

@@ -18,7 +18,6 @@ from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
-    draws_of,
     needs_column_proba,
     seeded,
     timed_fit,
@@ -237,8 +236,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._encoder, self._linear, estimator = None, None, self.estimator
         if estimator is None:
             self._encoder = self._learned(smooth_table, X, weights, kinds)
-            options = draws_of(len(X) * len(self._kept)) | {"verbose": self.verbose}
-            estimator = choose_density(self._encoder, len(X), **options)
+            estimator = choose_density(self._encoder, len(X), verbose=self.verbose)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         rows = self._rows(X)
         estimator = seeded(estimator, check_random_state(self.random_state))

@@ -17,7 +17,6 @@ from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
-    draws_of,
     is_auto,
     n_codes,
     needs_column_proba,
@@ -141,8 +140,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
     and `random_state`, so that equal rows have equal scores.
 
-    With more than 65,536 cells, the default network is fitted to the observed cells alone, without
-    completing rows.
+    With more than 65,536 cells, and columns of more than two values, the default network is fitted
+    to the observed cells alone, without completing rows.
 
     The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
@@ -427,8 +426,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return clone(self.estimator)
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
-        n_cells = len(X) * len(self._kept)
-        options = draws_of(n_cells) | quick_fit_of(n_cells) | {"verbose": self.verbose}
+        options = quick_fit_of(self._encoder, len(X)) | {"verbose": self.verbose}
         density = choose_density(self._encoder, len(X), **options)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
         return density

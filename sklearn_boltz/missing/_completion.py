@@ -23,6 +23,8 @@ MAX_ENTRIES = 2**27
 N_DRAWS = 20
 # Rounds of EM with draws, of which the second half is averaged.
 N_STOCHASTIC = 20
+# Its multiples are spread evenly over remainders.
+GOLDEN = (5**0.5 - 1) / 2
 
 
 class CompletionModel(NamedTuple):
@@ -86,6 +88,8 @@ class IncompleteRows:
     n_draws : int
         Draws in a round for a row of mean weight that has too many completions, or for one of
         weight 1 if the mean is less; not more than `max_completions` for a row.
+    max_draws : int
+        Draws of all rows together, about, where one of each is not more than that.
 
     Attributes
     ----------
@@ -104,6 +108,7 @@ class IncompleteRows:
         max_completions=MAX_COMPLETIONS,
         max_entries=MAX_ENTRIES,
         n_draws=N_DRAWS,
+        max_draws=MAX_ENTRIES,
     ):
         rows, weights = informative(rows, weights)
         self.rows, self.weights = distinct_incomplete(rows, weights)
@@ -113,8 +118,10 @@ class IncompleteRows:
         exact = _enumerable(sizes, max_completions, max_entries / rows.shape[1], n_draws)
         self.is_exact, self._drawn = bool(exact.all()), np.flatnonzero(~exact)
         shares = self.weights[~exact] / max(1.0, self.weights.mean())  # time is that of the rows
-        n_each = np.clip(np.ceil(n_draws * shares), 1, max(1, max_completions))
-        self._n_each = n_each.astype(np.int64)
+        n_each = shares * min(n_draws, max_draws / max(shares.sum(), 1.0))
+        # Rounded up or down in turns, so that their sum is right.
+        n_each = np.floor(n_each + np.arange(len(shares)) * GOLDEN % 1)
+        self._n_each = np.clip(n_each, 1, max(1, max_completions)).astype(np.int64)
         self._enumerate(np.flatnonzero(exact), missing)
 
     def _enumerate(self, exact, missing):

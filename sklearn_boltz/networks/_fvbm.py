@@ -106,10 +106,10 @@ class FVBMPseudoLikelihood(Network):
         ignored.
 
     n_draws : int, default=10
-        With ``missing="em"``, the number of draws, in each round, for each row that has too many
-        completions. With fewer draws, a fit is faster and the estimates vary more. In large tables,
-        the completions of fewer rows are then enumerated. Where all rows are completed by draws,
-        it is the most: a round has about 4,096 draws if the incomplete rows are fewer.
+        With ``missing="em"``, the most draws, in each round, for each row that has too many
+        completions. The more rows there are, the fewer draws of each suffice: a round has about
+        8,192, or where all incomplete rows are completed by draws 1,024, but at least one of each
+        row.
 
     solver : {"newton", "lbfgs", "bslm", "ga"}, default="newton"
         ``"newton"`` is Newton's method with a line search. With more than 3,000 parameters (77

@@ -152,16 +152,21 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     model = FVBMPseudoLikelihood(alpha=0.01, columns=columns).fit(X)
     X = X[:6]
     X[:, 1:4] = np.nan
-    exact = model.predict_column_proba(X, 2)
+    exact, exact_scores = model.predict_column_proba(X, 2), model.score_samples(X)
     monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
     monkeypatch.setattr(_incomplete, "MAX_CORE", 1)
     monkeypatch.setattr(_incomplete, "N_DRAWS", n_draws)
+    monkeypatch.setattr(_incomplete, "N_SUM_DRAWS", n_draws and _incomplete.N_SUM_DRAWS)
     found = model.predict_column_proba(X, 2)
     assert_allclose(found, exact, atol=atol)
     assert (found != exact).any()
     assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     for row, p in zip(X, found, strict=True):
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
+    scores = model.score_samples(X)
+    assert_allclose(scores, exact_scores, atol=0.12)  # four standard errors
+    assert (scores != exact_scores).any()
+    assert_allclose(model.score_samples(X[3:]), scores[3:], atol=1e-12)
 
 
 def assert_drawn_given(case, model, given=None, temperature=1.0, **options):

@@ -99,6 +99,8 @@ class FeatureNetwork:
 
     def log_ratios(self, fields):
         """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""
+        if all(self.nominal):
+            return fields
         found = np.empty((len(fields), len(self.log_base)), self.dtype)
         for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
             if nominal:
@@ -109,6 +111,8 @@ class FeatureNetwork:
 
     def products(self, residuals):
         """Σ_a r(a) φ(a) of the features, (n, K), for r of all states, (n, Q), that sum to 0."""
+        if all(self.nominal):
+            return residuals
         found = np.empty((len(residuals), len(self.intercept)), self.dtype)
         for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
             own, out = residuals[:, states], found[:, place]

@@ -183,6 +183,10 @@ class DiscreteModel:
             found = _incomplete.weighed(self.potts, row, column, self._strengths, seed)
         return found or _incomplete.annealed(self, row, column, n_steps, seed)
 
+    def weighed_log_sum(self, row):
+        """See `_incomplete.weighed_log_sum`."""
+        return _incomplete.weighed_log_sum(self.potts, row, self._strengths, _incomplete.SEED)
+
     @cached_property
     def _strengths(self):
         return frobenius_scores(self.potts.coupling, self.n_values)

@@ -8,7 +8,7 @@ Where the data are no sample of any such model, its maximum may put nearly all m
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import logsumexp, rel_entr
 
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._shares import chosen_chains
@@ -143,14 +143,34 @@ def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
     return estimate_from_weights("ais", log_weights, 1, chains.codes)
 
 
+def annealed_log_sums(model, base, betas, n_chains, generator, codes):
+    """ln of the sums over the missing cells of rows, by as many chains of each.
+
+    The random numbers are the same for every row.
+    """
+    nothing = np.full((n_chains, codes.shape[1]), -1)
+    drawn = np.tile(model.fill(base, nothing, generator), (len(codes), 1))
+    rows = np.repeat(codes, n_chains, axis=0)
+    chains = model.chains(np.where(rows < 0, drawn, rows), draw_seed(generator), rows < 0)
+    chains.rows %= n_chains
+    log_weights = _anneal(chains, base, betas).reshape(len(codes), n_chains)
+    of_base = [model.independent_log_sum(base, row) for row in codes]
+    return of_base + logsumexp(log_weights, axis=1) - np.log(n_chains)
+
+
 def _annealed(model, base, betas, codes, generator):
     """Log-weights of annealed chains, one a row, without the constant of the base; and these."""
     chains = model.chains(model.fill(base, codes, generator), draw_seed(generator), codes < 0)
-    log_weights = np.zeros(len(codes))
+    return _anneal(chains, base, betas), chains
+
+
+def _anneal(chains, base, betas):
+    """Anneal chains that begin at independent columns; -> their log-weights."""
+    intercept, log_weights = chains.model.intercept, 0.0
     for low, high in pairwise(betas.tolist()):
-        log_weights += (high - low) * chains.log_weight(model.intercept - base)
-        chains.sweep((1 - high) * base + high * model.intercept, scale=high)
-    return log_weights, chains
+        log_weights += (high - low) * chains.log_weight(intercept - base)
+        chains.sweep((1 - high) * base + high * intercept, scale=high)
+    return log_weights
 
 
 def strange_columns(rates, expected, n):

@@ -12,17 +12,19 @@ from functools import partial
 import numpy as np
 
 from sklearn_boltz.missing._completion import CompletionModel, IncompleteRows, maximise
+from sklearn_boltz.networks.sampling._sampling import draw_seed
 from sklearn_boltz.networks.training import _fit
 from sklearn_boltz.networks.training._solvers import Monitor, information_solver, line_search
 
 # Rounds at most, if the user does not say.
 MAX_ROUNDS = 500
-# Sweeps that lead to the completion of a row which has too many.
-N_STEPS = 50
+# Sweeps that lead to the completion of a row which has too many, and from one round to the next.
+N_STEPS, N_MORE = 50, 5
 # By default, such completions of a row in each of 20 rounds; their seed: a fit is deterministic.
 N_DRAWS, SEED = 10, 0
-# Cells of all completions at most: beyond it, the rows with the most are completed by draws.
-MAX_CELLS = 2**19
+# Cells of all completions at most: beyond it, the rows with the most are completed by draws; and
+# these draws of all rows together, about, if the rows are fewer.
+MAX_CELLS, MAX_DRAWS = 2**19, 2**13
 # A round ends when a step gains less than this share of what its first one did: new draws move the
 # maximum anyway. With .05, there are half as many evaluations again, and hidden cells are predicted
 # equally well.
@@ -44,8 +46,7 @@ def fit_incomplete(task, initial, method, first, n_draws, rounds):
     method, first : Method
         Of a round, and of that estimate.
     n_draws : int
-        Of each row that has too many completions, in each round. With fewer than usual, fewer
-        rows are completed by enumeration, too.
+        Of each row that has too many completions, in each round, at most.
     rounds : Monitor
         EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
     """
@@ -66,14 +67,13 @@ def _rounds(task, initial, method, first, n_draws, rounds):
         return "converged"
     if initial[0] is None and initial[1] is None:
         initial = _fit.near_maximum(task, initial, first, 1e-3)
-    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
-    n_values = task.problem.n_values
-    rows = IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws)
+    limits = {"max_entries": MAX_CELLS, "n_draws": n_draws, "max_draws": MAX_DRAWS}
+    rows, draw = IncompleteRows(*task.rows(), task.problem.n_values, **limits), drawing()
     most = _fit.MAX_ITER[method.name] if rows.is_exact else MOST_STEPS
     converged = maximise(
         rows,
-        _described(task, task.initial(*initial), 0.0),
-        partial(_round, task, method, rounds, most),
+        _described(task, draw, task.initial(*initial), 0.0),
+        partial(_round, task, draw, method, rounds, most),
         tol=rounds.tol,
         max_rounds=rounds.max_iter,
         generator=np.random.default_rng(SEED),
@@ -84,19 +84,35 @@ def _rounds(task, initial, method, first, n_draws, rounds):
     return "converged" if converged else "max_iter"
 
 
-def _described(task, theta, gained):
+def drawing():
+    """Draws of rows that go on from those of the same rows by the model before."""
+    last = None
+
+    def draw(model, rows, generator):
+        nonlocal last
+        n_steps = N_STEPS if last is None else N_MORE
+        start = model.begin(rows, generator) if last is None else last
+        chains = model.chains(start, draw_seed(generator), rows < 0)
+        chains.sweep(model.intercept, n_steps)
+        last = chains.codes
+        return last
+
+    return draw
+
+
+def _described(task, draw, theta, gained):
     """A model for the completion of rows, and what all refits before it have gained."""
     model = task.problem.model(theta)
     return CompletionModel(
         model.log_weight,
-        lambda rows, generator: model.draws(rows, N_STEPS, generator),
+        partial(draw, model),
         # Which ends rising where EM ends.
         lambda _: gained,
         (theta, gained),
     )
 
 
-def _round(task, method, rounds, most, rows, weights, model):
+def _round(task, draw, method, rounds, most, rows, weights, model):
     """The next model: the maximum of the objective of the completed rows, in `most` steps."""
     (theta, gained), problem = model.fitted, task.complete(rows, weights)
     # The next round moves the maximum anyway.
@@ -109,7 +125,7 @@ def _round(task, method, rounds, most, rows, weights, model):
     point, _ = method.run(problem, problem.at(theta.copy()), monitor)
     gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
     _record(rounds, point.parameters, point.value / problem.total)
-    return _described(task, point.parameters, gained)
+    return _described(task, draw, point.parameters, gained)
 
 
 def _record(rounds, theta, value):
