@@ -27,6 +27,9 @@ MOST_APART, CELLS_APART = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
+# Numbers of an outermost bin are in its tail from a gap on: where one is so many times as far
+# from the next bin as the one before.
+FAR = 4
 # By which sums of probabilities may be off.
 ROUNDING = 1e-12
 
@@ -56,7 +59,7 @@ class Bins(NamedTuple):
     values : ndarray of float64 of shape (n_bins, N_KEPT)
         Quantiles of the training cells of each bin, from the least to the greatest.
     means : ndarray of float64 of shape (n_bins,)
-        Of the training cells of each bin.
+        Of the training cells of each bin, but for those beyond gaps.
     is_whole, is_rounded : bool
         Whether all training cells are whole numbers; whether many are equal.
     """
@@ -90,10 +93,12 @@ class Bins(NamedTuple):
         codes, is_atom = _grouped(x, mass, most, n_atoms)
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         cells, counts = np.split(x, first[1:]), np.split(mass, first[1:])
-        groups = list(zip(cells, counts, strict=True))
-        means = np.array([np.average(own, weights=of_own) for own, of_own in groups])
+        groups = zip(cells, counts, strict=True)
         values = np.array([_kept(own, of_own, is_rounded) for own, of_own in groups])
-        pieces = _pieces(x, mass, cells, counts, is_atom[first], is_whole)
+        cells, counts, in_tails = _without_tails(cells, counts)
+        groups = zip(cells, counts, strict=True)
+        means = np.array([np.average(own, weights=of_own) for own, of_own in groups])
+        pieces = _pieces(x, mass, cells, counts, in_tails, is_atom[first], is_whole)
         return cls(*pieces, values, np.clip(means, *values[:, [0, -1]].T), is_whole, is_rounded)
 
     @property
@@ -242,29 +247,31 @@ def _kept(cells, mass, is_rounded):
     return cells[np.minimum(places, len(cells) - 1)]
 
 
-def _pieces(x, mass, cells, counts, is_atom, is_whole):
+def _pieces(x, mass, cells, counts, in_tails, is_atom, is_whole):
     """Breaks, bins and heights of the pieces; scales of the tails; atoms and their shares.
 
-    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins.
-    What a bin has beside its training cells counts as one more cell: a tail, or what lies between
-    an atom and the next number. Where no cell is negative, all below 0 counts as much less.
+    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins, but for as
+    many as are `in_tails`. What a bin has beside its training cells counts as one more cell: a
+    tail, or what lies between an atom and the next number. Where no cell is negative, all below 0
+    counts as much less.
     """
     half, n_bins = 0.5 if is_whole else 0.0, len(cells)
-    lowest, highest = x[0] - half, x[-1] + half
+    lowest, highest = cells[0][0] - half, cells[-1][-1] + half
     if not is_whole and not is_atom[-1]:
         # The greatest number is not in the tail. Alone in its bin, it has as much room as before.
         next_one = np.nextafter(highest, np.inf)
-        if len(cells[-1]) == 1 < len(x):
+        if len(cells[-1]) == 1 < n_bins:
             with np.errstate(over="ignore"):
-                highest = min(highest + (x[-1] - x[-2]), np.finfo(np.float64).max)
+                room = cells[-1][0] - cells[-2][-1]
+                highest = min(highest + room, np.finfo(np.float64).max)
         highest = max(highest, next_one)
     borders = np.array([lowest, *(own[0] - half for own in cells[1:]), highest])
     # Where each piece ends, its bin, its weight and its width.
-    pieces = [(lowest, 0, 1.0, np.nan)]
+    pieces = [(lowest, 0, 1.0 + in_tails[0], np.nan)]
     if x[0] >= 0:
         pieces = [(-half, 0, 1 / (mass.sum() + 1), np.nan)]
         if lowest > -half:
-            pieces.append((lowest, 0, 1.0, lowest + half))
+            pieces.append((lowest, 0, 1.0 + in_tails[0], lowest + half))
     for k in range(n_bins):
         low, high = borders[k : k + 2]
         if is_atom[k]:
@@ -272,7 +279,7 @@ def _pieces(x, mass, cells, counts, is_atom, is_whole):
             pieces.append((high, k, float(room > 0), room if room > 0 else 1.0))
         else:
             pieces += _inside(cells[k], counts[k], low, high, k, is_whole)
-    pieces.append((np.inf, n_bins - 1, 1.0, np.nan))
+    pieces.append((np.inf, n_bins - 1, 1.0 + in_tails[1], np.nan))
     ends, bin_of, weight, width = map(np.array, zip(*pieces, strict=True))
     total = np.bincount(bin_of, weight)
     atoms = np.flatnonzero(is_atom)
@@ -283,6 +290,30 @@ def _pieces(x, mass, cells, counts, is_atom, is_whole):
     with np.errstate(divide="ignore"):  # around an atom, there may be nothing
         log_height = np.log(weight / total[bin_of]) - np.log(width)
     return ends[:-1], bin_of, log_height, scales, places, np.log(of_atoms / total[atoms])
+
+
+def _without_tails(cells, counts):
+    """The bins without cells beyond gaps of the two outermost, and how often these count.
+
+    So a typing error has the density of the tail that other cells suggest, and is in no mean.
+    """
+    cells, counts, in_tails = list(cells), list(counts), [0.0, 0.0]
+    if len(cells) > 1:
+        least, most = cells[0], cells[-1]
+        n_low = _before_gap(cells[1][0] - least[::-1], counts[0][::-1])
+        n_high = _before_gap(most - cells[-2][-1], counts[-1])
+        low, high = len(least) - n_low, n_high
+        in_tails = [counts[0][:low].sum(), counts[-1][high:].sum()]
+        cells[0], counts[0] = least[low:], counts[0][low:]
+        cells[-1], counts[-1] = most[:high], counts[-1][:high]
+    return cells, counts, in_tails
+
+
+def _before_gap(distances, counts):
+    """How many cells, with rising distances from the next bin, there are up to a gap."""
+    is_far = distances[1:] > FAR * distances[:-1]
+    is_half = np.cumsum(counts)[:-1] >= counts.sum() / 2
+    return int(np.append(is_far & is_half, True).argmax()) + 1
 
 
 def _inside(cells, counts, low, high, code, is_whole):
