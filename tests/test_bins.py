@@ -117,6 +117,17 @@ def test_weights_are_repetitions(numbers, data):
     assert (np.diff(one.encode(np.sort(inside))) >= 0).all()
 
 
+@pytest.mark.parametrize("error", [1e6, -1e6])
+@pytest.mark.parametrize("digits", [0, 1])
+def test_typing_errors_are_in_the_tail_and_leave_the_rest_alone(error, digits):
+    x = np.random.default_rng(0).normal(50, 10, size=500).round(digits)
+    right, wrong = Bins.learn(x), Bins.learn(np.append(x, [error, 2 * error]))
+    others = x[np.abs(x - 50) < 15]
+    assert_allclose(wrong.log_density(others), right.log_density(others), atol=1.0)
+    assert wrong.log_density(np.array([error]))[0] < wrong.log_density(x).min() - 10
+    assert np.abs(wrong.means).max() < 100
+
+
 def test_atoms_equal_bins_and_tails():
     # Negative numbers in a column without any have much less than small ones.
     negative, small = Bins.learn(NUMBERS["ages"]).log_density(np.array([-1.0, 1.0]))

@@ -401,3 +401,16 @@ def test_of_few_numbers_each_counts_a_cell_of_its_bin_more():
     q = (counts + p) / (counts.sum(axis=0) + 1)
     assert_allclose([p.sum(axis=0), q.sum(axis=0)], 1)
     assert_allclose(_few_numbers._log_ratios(counts, bins), np.log(q / p))
+
+
+@pytest.mark.filterwarnings("ignore:.*is taken for numbers")
+def test_a_typing_error_is_found_and_spoils_no_filled_cell():
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, 400).astype(float)
+    X = pd.DataFrame(
+        {"age": age, "height": rng.normal(170, 9, 400), "pay": age + rng.normal(size=400)}
+    )
+    X.loc[7, "age"] = 300
+    assert FVBMPseudoLikelihood().fit(X).score_samples(X).argmin() == 7
+    X.loc[8, "height"], X.loc[20:60, "height"] = 1e9, np.nan
+    assert BoltzmannImputer().fit_transform(X).loc[20:60, "height"].between(150, 190).all()

@@ -48,7 +48,9 @@ class LinearMeans:
         n_rows = int(min(len(codes), MOST_ROWS, MOST_WORK / max(n_numbers, 1) ** 3))
         if not 0 < LEAST_ROWS * n_numbers <= n_rows:
             return None
-        numbers = self._numbers(rows)
+        columns = [rows.table.columns[j].bins for j in np.flatnonzero(self._numeric)]
+        ends = [(-np.inf, np.inf) if bins is None else bins.breaks[[0, -1]] for bins in columns]
+        numbers = np.clip(self._numbers(rows), *np.transpose(ends))  # typing errors lie beyond
         self._ends = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
         moments = np.array([_moments(own, weights) for own in numbers.T])
         self._center, self._scale = moments[:, 0], np.sqrt(np.maximum(moments[:, 1], TINY))
