@@ -33,7 +33,7 @@ def linear_means(X):
     """What is known of the columns, and the linear means of their numbers."""
     table = Encoder.learn(X, None, Need(bins=True))
     linear = LinearMeans(table.has_means, table.n_categories)
-    return table, linear.fit(Coded.of(table, X, np.float64), np.ones(len(X)))
+    return table, linear.fit(Coded(table, X, table.encode(X, "missing")), np.ones(len(X)))
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -254,7 +254,7 @@ def test_linear_means_are_those_of_regressions(observed):
     expected = LinearRegression().fit(known, X[hidden]).predict(known)
     gaps = X.assign(**{hidden: np.nan})
     p = [np.ones((len(X), n)) / n for n in table.n_categories]
-    found = linear.means(Coded.of(table, gaps, np.float64), p)
+    found = linear.means(Coded(table, gaps, table.encode(gaps, "missing")), p)
     error = (X[hidden] - expected).std()
     assert np.abs(found[X.columns.get_loc(hidden)][0] - expected).max() < error / 10
 

@@ -85,17 +85,17 @@ class Lbfgs:
                 slope = _dot(direction, point.slope)
             after = self._search(objective, point, direction, slope, step)
             rise, step = after.value - point.value, 1.0
-            moved = after.coupling - point.coupling, after.intercept - point.intercept
+            before, point = point, after
+            if rise < tol:  # what such a step tells of the curvature may be rounding
+                break
+            moved = after.coupling - before.coupling, after.intercept - before.intercept
             change = (
-                point.coupling_slope - after.coupling_slope,
-                point.intercept_slope - after.intercept_slope,
+                before.coupling_slope - after.coupling_slope,
+                before.intercept_slope - after.intercept_slope,
             )
             curvature = _dot(moved, change)
             if curvature > 0:
                 self.steps.append((moved, change, curvature))
-            point = after
-            if rise < tol:
-                break
         return point, rise
 
     def _direction(self, slope, scaling):
