@@ -204,9 +204,10 @@ def test_penguins(penguins, result):
     for number in numbers:
         assert pair(frame, "sex", number)["df"] == 1
         species = pair(frame, "species", number)
-        assert species["df"] == 2 and 6 <= species["joint_df"] <= 8
-        # Two rows have no number: what is drawn for them decides, with other seeds up to 3e-5.
-        assert species["p_value"] < 1e-3 and pair(complete, "species", number)["p_value"] < 1e-10
+        assert species["df"] == 2 and 6 <= species["joint_df"] <= 8 and species["p_value"] < 1e-6
+        # Two rows without a number tell nothing of it, whatever is drawn for them.
+        ratio = species["p_value"] / pair(complete, "species", number)["p_value"]
+        assert 1e-4 < ratio < 1e4
         assert species["joint_p_value"] < 1e-4 and np.isnan(species["std_err"])
     kinds = pair(frame, "species", "island")
     assert kinds["df"] == kinds["joint_df"] == 4 and kinds["p_value"] < 1e-10

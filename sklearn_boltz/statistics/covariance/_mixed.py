@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
@@ -285,6 +286,34 @@ class Mixed:
                 break
             theta, (value, residuals, spreads) = theta + size * step, then
         return theta, residuals, spreads, information
+
+    def redrawn(self, theta, known, generator):
+        """The same with missing scores drawn anew, given the levels and known scores of their rows.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_parameters,)
+        known : ndarray of bool of shape (n, d)
+        generator : Generator
+        """
+        scores = [j for j, own in enumerate(self.columns) if isinstance(own, ScoreColumn)]
+        first = np.searchsorted(self.column, scores)  # z, and beside it -z²/2
+        inner, z = np.append(theta, 0.0)[self.places], self.features[:, first]
+        precision = -inner[np.ix_(first, first)]
+        np.fill_diagonal(precision, inner[first + 1, first + 1])
+        patterns, place = np.unique(~known[:, scores], axis=0, return_inverse=True)
+        for k, missing in enumerate(patterns):
+            rows, own = np.flatnonzero(place.ravel() == k), np.flatnonzero(missing)
+            block = precision[np.ix_(own, own)]
+            fields = self.fields(theta, first[own])[rows] + z[np.ix_(rows, own)] @ block
+            fields -= z[np.ix_(rows, own)] * block.diagonal()
+            root = np.linalg.cholesky(block)
+            noise = solve_triangular(root.T, generator.normal(size=fields.T.shape))
+            z[np.ix_(rows, own)] = (cho_solve((root, True), fields.T) + noise).T
+        columns = list(self.columns)
+        for j, drawn in zip(scores, z.T, strict=True):
+            columns[j] = ScoreColumn(drawn)
+        return Mixed(columns, self.weights, self.free)
 
     def regressions(self, theta, residuals, spreads, first=None):
         """Each column's regression on the others, for the covariance of the estimate."""

@@ -1,7 +1,7 @@
 """Estimates of tables with numbers: of levels and trends, and of numbers by their normal scores.
 
 Incomplete rows are completed by draws from the network that was fitted to them, which has more
-couplings, and a penalty.
+couplings, and a penalty; their numbers are then drawn from the estimates.
 """
 
 from itertools import permutations
@@ -30,6 +30,9 @@ from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
 MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
+# How often missing numbers are drawn anew from the estimates, and these estimated again. Several
+# numbers that the network draws for a row agree less with each other and its levels than known ones.
+N_REDRAWN = 2
 # Of what is left of the variance of a score given the other columns, the least.
 LEAST_VARIANCE = 1e-6
 # Probability that levels of independent columns go together by accident.
@@ -157,6 +160,10 @@ class NumberEstimates(NamedTuple):
         mixed = Mixed(columns, rows.weights, free)
         theta, residuals, spreads, information = mixed.fit()
         check_precisions(network, mixed, theta, kept)
+        generator = np.random.default_rng(SEED)
+        for _ in range(N_REDRAWN if rows.first is not None else 0):
+            mixed = mixed.redrawn(theta, rows.known[:, kept], generator)
+            theta, residuals, spreads, information = mixed.fit()
         regressions = mixed.regressions(theta, residuals, spreads, rows.first)
         regressions = regressions._replace(squares=rows.squares)
         undetermined = flat(information)
