@@ -198,9 +198,10 @@ def inference(
     trends, too. The middle one of an odd number of levels has neither a coupling nor an error.
 
     Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
-    network itself, with a fixed seed; their numbers then twice from the estimates. The errors of values of fewer than 20 rows vary too much for
-    Wald's test: their pairs with trends have the score test above. Declared as ``"nominal"``, or
-    with ``alpha=0``, all couplings of levels and bins are tested.
+    network itself, with a fixed seed; their numbers then twice from the estimates. The errors of
+    values of fewer than 20 rows vary too much for Wald's test: their pairs with trends have the
+    score test above. Declared as ``"nominal"``, or with ``alpha=0``, all couplings of levels and
+    bins are tested.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and

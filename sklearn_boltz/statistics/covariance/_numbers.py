@@ -30,8 +30,8 @@ from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
 MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
-# How often missing numbers are drawn anew from the estimates, and these estimated again. Several
-# numbers that the network draws for a row agree less with each other and its levels than known ones.
+# How often missing numbers are drawn anew from the estimates, and these estimated again. Those that
+# the network draws for a row agree less with each other and its levels than known ones.
 N_REDRAWN = 2
 # Of what is left of the variance of a score given the other columns, the least.
 LEAST_VARIANCE = 1e-6
