@@ -300,9 +300,9 @@ def _without_tails(cells, counts):
     cells, counts, in_tails = list(cells), list(counts), [0.0, 0.0]
     if len(cells) > 1:
         least, most = cells[0], cells[-1]
-        n_low = _before_gap(cells[1][0] - least[::-1], counts[0][::-1])
-        n_high = _before_gap(most - cells[-2][-1], counts[-1])
-        low, high = len(least) - n_low, n_high
+        with np.errstate(over="ignore"):
+            low = len(least) - _before_gap(cells[1][0] - least[::-1], counts[0][::-1])
+            high = _before_gap(most - cells[-2][-1], counts[-1])
         in_tails = [counts[0][:low].sum(), counts[-1][high:].sum()]
         cells[0], counts[0] = least[low:], counts[0][low:]
         cells[-1], counts[-1] = most[:high], counts[-1][:high]
@@ -311,7 +311,7 @@ def _without_tails(cells, counts):
 
 def _before_gap(distances, counts):
     """How many cells, with rising distances from the next bin, there are up to a gap."""
-    is_far = distances[1:] > FAR * distances[:-1]
+    is_far = distances[1:] / FAR > distances[:-1]
     is_half = np.cumsum(counts)[:-1] >= counts.sum() / 2
     return int(np.append(is_far & is_half, True).argmax()) + 1
 

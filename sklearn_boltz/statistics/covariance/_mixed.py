@@ -305,6 +305,8 @@ class Mixed:
         for k, missing in enumerate(patterns):
             rows, own = np.flatnonzero(place.ravel() == k), np.flatnonzero(missing)
             block = precision[np.ix_(own, own)]
+            if not len(own) or np.linalg.eigvalsh(block)[0] <= 0:
+                continue  # nothing to draw, or no joint distribution
             fields = self.fields(theta, first[own])[rows] + z[np.ix_(rows, own)] @ block
             fields -= z[np.ix_(rows, own)] * block.diagonal()
             root = np.linalg.cholesky(block)
