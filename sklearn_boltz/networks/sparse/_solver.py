@@ -10,6 +10,7 @@ derivatives are kept, along a path too, while the steps with them converge fast.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigvalsh
 from scipy.sparse import coo_array
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
@@ -35,6 +36,8 @@ TINY = 1e-200
 # A ridge, relative to the largest second derivative: with few rows, or where a column separates
 # another, they are singular, and in single precision hardly positive definite.
 RIDGE = 1e-6
+# The share of entries from which on a matrix is taken to be dense.
+DENSE = 0.5
 
 
 class Expansion(NamedTuple):
@@ -71,12 +74,15 @@ class Solver:
     ----------
     state : State
         The last minimum on a path.
+    refits : list
+        For each part, the `Curvature` of its last refit.
     """
 
     def __init__(self, network, weights, form, tol, max_iter):
         self.network, self.layout, self.weights = network, network.layout, weights
         self.form, self.tol, self.max_iter, self.state = form, tol, max_iter, None
         self._expansions = [None] * self.layout.n_parts
+        self.refits = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None
 
@@ -213,21 +219,20 @@ class Solver:
         parameters = self.layout.parameters(groups)
         return parameters, [np.searchsorted(parameters, place) for place in places], blocks
 
-    def second_derivatives(self, state, chosen):
-        """By the parameters of the groups where `chosen` is true, positive definite.
+    def second_derivatives(self, state, part, chosen):
+        """Those of a part by the groups where `chosen` is true, positive definite.
 
-        For each part, yield its number, these parameters, and the matrix.
+        -> these parameters, and the matrix.
         """
         layout = self.layout
         used = np.append(chosen[layout.groups], False)[layout.places]
-        for p in range(layout.n_parts):
-            groups = np.flatnonzero(chosen & (layout.parts == p))
-            parameters, places, blocks = self._curvatures(state, p, groups, used)
-            matrix = np.zeros((len(parameters),) * 2)
-            for place, block in zip(places, blocks, strict=True):
-                matrix[np.ix_(place, place)] += block
-            matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
-            yield p, parameters, matrix
+        groups = np.flatnonzero(chosen & (layout.parts == part))
+        parameters, places, blocks = self._curvatures(state, part, groups, used)
+        matrix = np.zeros((len(parameters),) * 2)
+        for place, block in zip(places, blocks, strict=True):
+            matrix[np.ix_(place, place)] += block
+        matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
+        return parameters, matrix
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""
@@ -274,10 +279,11 @@ class Solver:
 
 def scattered(places, blocks, size):
     """The sum of dense blocks, scattered to places of a matrix: values, columns and rows in CSR."""
-    if len(blocks) == 1:
-        order = np.argsort(places[0])
-        whole = np.arange(size + 1, dtype=np.int32)
-        return blocks[0][order][:, order].ravel(), np.tile(whole[:-1], size), whole * size
+    if sum(block.size for block in blocks) >= DENSE * size**2:
+        whole, matrix = np.arange(size + 1, dtype=np.int32), np.zeros((size, size))
+        for place, block in zip(places, blocks, strict=True):
+            matrix[np.ix_(place, place)] += block
+        return matrix.ravel(), np.tile(whole[:-1], size), whole * size
     values = np.concatenate([block.ravel() for block in blocks])
     rows = np.concatenate([np.repeat(place, len(place)) for place in places])
     columns = np.concatenate([np.tile(place, len(place)) for place in places])
@@ -287,9 +293,21 @@ def scattered(places, blocks, size):
 
 
 def block_curvature(values, columns, rows, starts):
-    """A bound on the largest eigenvalue of each block on the diagonal."""
-    row = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
+    """The largest eigenvalue of each block on the diagonal."""
+    size = len(rows) - 1
+    row = np.repeat(np.arange(size), np.diff(rows))
     block = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     inside = np.flatnonzero(block[row] == block[columns])
-    sums = np.bincount(row[inside], np.abs(values[inside]), len(rows) - 1)
-    return np.maximum(np.maximum.reduceat(sums, starts[:-1]), TINY)
+    order = np.argsort(block[row[inside]], kind="stable")
+    pieces = np.split(values[inside][order], np.cumsum(np.diff(starts) ** 2)[:-1])
+    largest = [
+        piece[0] if len(piece) == 1 else largest_eigenvalue(piece.reshape((n, n)))
+        for piece, n in zip(pieces, np.diff(starts), strict=True)
+    ]
+    return np.maximum(largest, TINY)
+
+
+def largest_eigenvalue(matrix):
+    """Of a symmetric matrix, with a little more for rounding."""
+    n = len(matrix)
+    return eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0] * (1 + RIDGE)
