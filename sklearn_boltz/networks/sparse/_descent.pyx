@@ -3,8 +3,8 @@
 
 cdef extern from "networks/sparse/_descent.h" nogil:
     double sparse_descend(const double*, const int*, const int*, const int*, const double*,
-                          const double*, const double*, double*, double*, double*, Py_ssize_t, double,
-                        int) noexcept
+                          const double*, const double*, double*, double*, double*, Py_ssize_t,
+                          double, int) noexcept
 
 
 def descend(const double[::1] values, const int[::1] columns, const int[::1] rows,

@@ -17,6 +17,8 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # How far a Newton step is followed.
 STEP_SHARES = 1.0, 0.5, 0.25
+# Parameters of a refit whose second derivatives are kept from one penalty to the next.
+MANY = 300
 # Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
 # edge; a smaller number lets in more.
 FEW = 4
@@ -184,10 +186,14 @@ class Curvature(NamedTuple):
 
 
 def kept_curvature(solver, state, part, present, has_covariance):
-    """That of the pairs of a part that are present; of an earlier penalty with the same pairs."""
+    """That of the pairs of a part that are present.
+
+    Many parameters keep that of the first penalty with these pairs.
+    """
     layout = solver.layout
     kept, pairs = solver.refits[part], present[layout.part_of_column == part]
-    if kept is not None and np.array_equal(kept.pairs, pairs):
+    same = kept is not None and np.array_equal(kept.pairs, pairs)
+    if same and len(kept.parameters) > MANY:
         return kept
     chosen = solver.weights == 0
     chosen[layout.pairs[present]] = True

@@ -74,6 +74,8 @@ class Solver:
     ----------
     state : State
         The last minimum on a path.
+    expansions : list
+        For each part, its last `Expansion`. Those of a similar problem may take the place.
     refits : list
         For each part, the `Curvature` of its last refit.
     """
@@ -81,7 +83,7 @@ class Solver:
     def __init__(self, network, weights, form, tol, max_iter):
         self.network, self.layout, self.weights = network, network.layout, weights
         self.form, self.tol, self.max_iter, self.state = form, tol, max_iter, None
-        self._expansions = [None] * self.layout.n_parts
+        self.expansions = [None] * self.layout.n_parts
         self.refits = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None
@@ -183,11 +185,11 @@ class Solver:
         layout = self.layout
         violated = violation > 0
         for p in parts:
-            if self._expansions[p] is not None:
-                violated[self._expansions[p].groups] = False
+            if self.expansions[p] is not None:
+                violated[self.expansions[p].groups] = False
         old = slow.copy()
         old[layout.parts[violated]] = True
-        renewed = [p for p in parts if old[p] or self._expansions[p] is None]
+        renewed = [p for p in parts if old[p] or self.expansions[p] is None]
         if not renewed:
             return
         soon = penalty.norms(gradient) > SOON * penalty.l1
@@ -195,7 +197,7 @@ class Solver:
         used = np.append(wanted[layout.groups], False)[layout.places]
         for p in renewed:
             groups = np.flatnonzero(wanted & (layout.parts == p))
-            self._expansions[p] = self._expand(state, p, groups, used)
+            self.expansions[p] = self._expand(state, p, groups, used)
 
     def _expand(self, state, part, groups, used):
         """The second derivatives of a part by the parameters of some groups.
@@ -238,9 +240,9 @@ class Solver:
         """The step to the minimum of the penalty and the expansions."""
         new = theta.copy()
         for p in parts:
-            parameters = self._expansions[p].parameters
+            parameters = self.expansions[p].parameters
             inner, slope = theta[parameters], gradient[parameters]
-            penalty.descend(self._expansions[p], inner, slope, SHARE * worst[p])
+            penalty.descend(self.expansions[p], inner, slope, SHARE * worst[p])
             new[parameters] = inner
         return new - theta
 
@@ -294,16 +296,17 @@ def scattered(places, blocks, size):
 
 def block_curvature(values, columns, rows, starts):
     """The largest eigenvalue of each block on the diagonal."""
-    size = len(rows) - 1
-    row = np.repeat(np.arange(size), np.diff(rows))
-    block = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    inside = np.flatnonzero(block[row] == block[columns])
-    order = np.argsort(block[row[inside]], kind="stable")
-    pieces = np.split(values[inside][order], np.cumsum(np.diff(starts) ** 2)[:-1])
-    largest = [
-        piece[0] if len(piece) == 1 else largest_eigenvalue(piece.reshape((n, n)))
-        for piece, n in zip(pieces, np.diff(starts), strict=True)
-    ]
+    size, sizes = len(rows) - 1, np.diff(starts)
+    if len(values) == size**2:
+        whole = values.reshape(size, size)
+        blocks = [whole[a:b, a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    else:
+        row = np.repeat(np.arange(size), np.diff(rows))
+        block = np.repeat(np.arange(len(sizes)), sizes)
+        inside = np.flatnonzero(block[row] == block[columns])  # row by row, and so block by block
+        pieces = np.split(values[inside], np.cumsum(sizes**2)[:-1])
+        blocks = [piece.reshape(n, n) for piece, n in zip(pieces, sizes, strict=True)]
+    largest = [block[0, 0] if len(block) == 1 else largest_eigenvalue(block) for block in blocks]
     return np.maximum(largest, TINY)
 
 
