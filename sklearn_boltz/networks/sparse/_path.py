@@ -17,8 +17,8 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # How far a Newton step is followed.
 STEP_SHARES = 1.0, 0.5, 0.25
-# Parameters of a refit whose second derivatives are kept from one penalty to the next.
-MANY = 300
+# With more parameters, a refit keeps second derivatives, for so many penalties at most.
+MANY, OLD = 300, 6
 # Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
 # edge; a smaller number lets in more.
 FEW = 4
@@ -176,25 +176,29 @@ def refit(solver, state, present, savings):
     return fall(network, state, step) + dropped
 
 
-class Curvature(NamedTuple):
-    """Second derivatives of a part by some parameters, factored; and their inverse for all rows."""
+class Refit(NamedTuple):
+    """Second derivatives of a part by some parameters, factored; and their inverse for all rows.
+
+    `age` is the number of penalties since.
+    """
 
     pairs: np.ndarray
     parameters: np.ndarray
     factor: tuple
     covariance: np.ndarray | None
+    age: int = 0
 
 
 def kept_curvature(solver, state, part, present, has_covariance):
     """That of the pairs of a part that are present.
 
-    Many parameters keep that of the first penalty with these pairs.
+    Many parameters keep that of an earlier penalty with these pairs for a while.
     """
     layout = solver.layout
     kept, pairs = solver.refits[part], present[layout.part_of_column == part]
     same = kept is not None and np.array_equal(kept.pairs, pairs)
-    if same and len(kept.parameters) > MANY:
-        return kept
+    if same and len(kept.parameters) > MANY and kept.age < OLD:
+        return kept._replace(age=kept.age + 1)
     chosen = solver.weights == 0
     chosen[layout.pairs[present]] = True
     parameters, matrix = solver.second_derivatives(state, part, chosen)
@@ -202,7 +206,7 @@ def kept_curvature(solver, state, part, present, has_covariance):
     covariance = None
     if has_covariance:
         covariance = cho_solve(factor, np.eye(len(matrix))) / solver.network.total
-    return Curvature(pairs, parameters, factor, covariance)
+    return Refit(pairs, parameters, factor, covariance)
 
 
 def fall(network, state, step):

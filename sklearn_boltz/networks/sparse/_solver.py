@@ -77,7 +77,7 @@ class Solver:
     expansions : list
         For each part, its last `Expansion`. Those of a similar problem may take the place.
     refits : list
-        For each part, the `Curvature` of its last refit.
+        For each part, its last `Refit`.
     """
 
     def __init__(self, network, weights, form, tol, max_iter):
