@@ -17,7 +17,7 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # How far a Newton step is followed.
 STEP_SHARES = 1.0, 0.5, 0.25
-# With more parameters, a refit keeps second derivatives, for so many penalties at most.
+# With more parameters, a refit keeps second derivatives, for this many penalties at most.
 MANY, OLD = 300, 6
 # Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
 # edge; a smaller number lets in more.
