@@ -135,7 +135,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # what; one that is done with less lowers it.
 TOTALS = {
     "lines of code": 29_113, "classes": 271, "functions": 3518, "lines of tests": 30_747,
-    "lines of benchmarks": 8196,
+    "lines of benchmarks": 8229,
 }  # fmt: skip
 
 
