@@ -63,7 +63,7 @@ def charged(of, path, state, price, refitted):
     present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]
     chosen, gradient = path.weights == 0, path.gradient(state)
     chosen[layout.pairs[present]] = True
-    _, parameters, matrix = next(path.second_derivatives(state, chosen))
+    parameters, matrix = path.second_derivatives(state, 0, chosen)
     step = np.zeros_like(gradient)
     step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
     before, after = (np.sqrt(np.bincount(layout.groups, theta**2))[layout.pairs]

@@ -1,10 +1,10 @@
 """Processor seconds of whole fits on real tables, beside scikit-learn's IterativeImputer.
 
 A simulated table of 15 columns (numbers, strings, levels) of three factors, with a tenth of the
-cells missing; adult and diamonds (the first rows after a shuffle), a fifth hidden; columns of many
-strings; wide tables and small ones of numbers. `IterativeImputer` has the codes of strings, in
-their order, rounded, and numbers of at most 12 values the nearest of these. RMSE in standard
-deviations of the column.
+cells missing, and one of eight kinds of columns; adult and diamonds (the first rows after a
+shuffle), a fifth hidden; columns of many strings; wide tables and small ones of numbers.
+`IterativeImputer` has the codes of strings, in their order, rounded, and numbers of at most 12
+values the nearest of these. RMSE in standard deviations of the column.
 """
 
 import warnings
@@ -18,7 +18,14 @@ from _data import MissingData, load_numbers
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
-from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    SparseFVBM,
+)
 
 LARGE = {"adult": (4000, 30162), "diamonds": (1000, 4000, 16000)}
 # Numbers of this many values at most are levels.
@@ -53,6 +60,24 @@ def of_wide(n_rows, n_columns, rng):
     """Numbers of five factors."""
     z = rng.normal(size=(n_rows, 5)) @ rng.normal(size=(5, n_columns))
     return pd.DataFrame(z + rng.normal(size=z.shape)).add_prefix("x")
+
+
+def of_kinds(n_rows, rng):
+    """Strings (one of 40 levels), numbers, counts, dates and bool of two factors; some missing."""
+    x = rng.normal(size=(8, n_rows))
+    x += rng.normal(size=(2, n_rows))[[0, 0, 1, 0, 1, 1, 0, 1]]
+    ranks = x.argsort(axis=1).argsort(axis=1) / n_rows
+    days = pd.to_timedelta((200 * x[6]).round(), unit="D")
+    table = pd.DataFrame({
+        "city": np.char.add("city", (40 * ranks[0]).astype(int).astype(str)),
+        "colour": np.array(list("bgry"))[(4 * ranks[1]).astype(int)],
+        "size": np.array(list("sml"))[(3 * ranks[2]).astype(int)],
+        "income": np.exp(x[3]), "height": x[4], "visits": rng.poisson(np.exp(x[5] / 2)),
+        "since": pd.Timestamp("2020-01-01") + days, "member": x[7] > 0,
+    })  # fmt: skip
+    for name in ("city", "colour", "income", "visits", "since"):
+        table[name] = table[name].mask(rng.random(n_rows) < 0.1)
+    return table
 
 
 def load_large(name, folder):
@@ -111,6 +136,14 @@ def fits(n_rows, rng):
         yield [f"factors, {n_rows} × 15", type(estimator).__name__, np.nan, np.nan, seconds]
 
 
+def fits_of_kinds(n_rows, rng):
+    """Lines of fits of a table of many kinds of columns."""
+    gaps = of_kinds(n_rows, rng)
+    for estimator in (FVBMPseudoLikelihood(), FSLLDensity(), SparseFVBM(), SDCPRBM()):
+        _, seconds = processor_timed(estimator.fit, gaps)
+        yield [f"kinds, {n_rows} × 8", type(estimator).__name__, np.nan, np.nan, seconds]
+
+
 @script
 def main():
     parser = make_parser(__doc__)
@@ -122,7 +155,7 @@ def main():
             table = load_numbers(name)
             lines += compare(f"{name}, {len(table)} × {table.shape[1]}", table, 0.2)
         if not args.quick:
-            lines += [*fits(2000, rng), *fits(20_000, rng)]
+            lines += [*fits_of_kinds(2000, rng), *fits(2000, rng), *fits(20_000, rng)]
             lines += compare("factors, 20000 × 15", of_factors(20_000, rng), 0.1)
             for n_codes, n_rows in STRINGS:
                 table = of_codes(n_codes, n_rows, rng)

@@ -239,7 +239,7 @@ class StateSpace:
 
 def multiply_local(moments, axis, k):
     """In place, E[φ_j f] -> E[φ_j φ_k f] for all j along an indicator axis."""
-    along = np.moveaxis(moments, axis, 0)
+    along = moments.swapaxes(axis, 0)
     first, kth = along[0].copy(), along[k].copy()
     np.negative(along, out=along)
     along -= first + kth

@@ -10,6 +10,8 @@ from sklearn_boltz.loglinear._dual_update import Penalty, append_change, scan, u
 
 # Entries of the fast half of the description lengths: they stay in the first-level cache.
 N_INNER = 1024
+# Entries of a slab, at least, that are moved at once: they stay in the second-level cache.
+SLAB = 2**15
 # Joint refits of a term for each value of a column take 2 s at 1,000 values, 40 s at 5,000.
 MOST_VALUES = 512
 
@@ -207,7 +209,10 @@ class DualTable:
         table = self.t.reshape(*space.shape(space.indicators), rows, columns)
         high, low = mask // columns, np.arange(columns) ^ (mask % columns)
         swap = (..., slice(None, None, -1 if high else 1), low)
-        cut = np.flatnonzero(k == 0)[:3]
+        cut, left = [], table.size
+        for axis in np.flatnonzero(k == 0)[:3]:
+            if left > SLAB:
+                cut, left = [*cut, axis], left // space.n_values[space.indicators][axis]
         for index in np.ndindex(*space.n_values[space.indicators][cut]):
             where = [slice(None)] * len(k)
             for axis, value in zip(cut, index, strict=True):

@@ -24,6 +24,10 @@ from sklearn_boltz.networks.training._objective import Objective, Point, paramet
 
 # Entries of unit vectors that are 0.
 ROUNDING = 1e-12
+# Contrasts of a column that a product of matrices for each two of them is fast for.
+FEW = 8
+# Rows at once otherwise.
+N_ROWS = 4096
 
 
 class Contrasts(Objective):
@@ -224,10 +228,27 @@ def softmax_information(basis, chances, x, weights):
     x : ndarray of shape (n, m)
     weights : ndarray of shape (n,)
     """
-    mean, block = chances @ basis, np.empty((basis.shape[1], x.shape[1]) * 2)
-    for r in range(len(block)):
+    mean, (k, m) = chances @ basis, (basis.shape[1], x.shape[1])
+    if k > FEW:
+        parts = [slice(i, i + N_ROWS) for i in range(0, len(x), N_ROWS)]
+        return sum(_of_many_states(basis, mean[i], chances[i], x[i], weights[i]) for i in parts)
+    block = np.empty((k, m) * 2)
+    for r in range(k):
         for s in range(r + 1):
             spread = chances @ (basis[:, r] * basis[:, s]) - mean[:, r] * mean[:, s]
             part = (x * (weights * spread)[:, None].astype(x.dtype)).T @ x
             block[r, :, s], block[s, :, r] = part, part.T
     return block
+
+
+def _of_many_states(basis, mean, chances, x, weights):
+    """The same by one product for each state, less the square of the means times x."""
+    (q, k), m = basis.shape, x.shape[1]
+    pure = np.empty((q, m, m), x.dtype)
+    for own, chance in zip(pure, chances.T, strict=True):
+        own[:] = (x * (weights * chance)[:, None].astype(x.dtype)).T @ x
+    outer = np.einsum("ar,as->rsa", basis, basis).reshape(k * k, q).astype(x.dtype)
+    block = (outer @ pure.reshape(q, m * m)).reshape(k, k, m, m).transpose(0, 2, 1, 3)
+    scaled = (mean * np.sqrt(weights)[:, None]).astype(x.dtype)
+    both = (scaled[:, :, None] * x[:, None]).reshape(len(x), k * m)
+    return block - (both.T @ both).reshape(k, m, k, m)

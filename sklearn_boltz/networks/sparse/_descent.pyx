@@ -2,9 +2,9 @@
 
 
 cdef extern from "networks/sparse/_descent.h" nogil:
-    void sparse_descend(const double*, const int*, const int*, const int*, const double*,
-                        const double*, const double*, double*, double*, double*, Py_ssize_t, double,
-                        int) noexcept
+    double sparse_descend(const double*, const int*, const int*, const int*, const double*,
+                          const double*, const double*, double*, double*, double*, Py_ssize_t,
+                          double, int) noexcept
 
 
 def descend(const double[::1] values, const int[::1] columns, const int[::1] rows,
@@ -35,9 +35,16 @@ def descend(const double[::1] values, const int[::1] columns, const int[::1] row
     tol : float
         The end: no block of a sweep moves by more, times its curvature.
     max_sweeps : int
+
+    Returns
+    -------
+    most : float
+        The largest move of the last sweep, times the curvature.
     """
+    cdef double most = 0
     if starts.shape[0] > 1:
         with nogil:
-            sparse_descend(&values[0], &columns[0], &rows[0], &starts[0], &l1[0], &l2[0],
-                           &curvature[0], &theta[0], &slope[0], &room[0], starts.shape[0] - 1, tol,
-                           max_sweeps)
+            most = sparse_descend(&values[0], &columns[0], &rows[0], &starts[0], &l1[0], &l2[0],
+                                  &curvature[0], &theta[0], &slope[0], &room[0],
+                                  starts.shape[0] - 1, tol, max_sweeps)
+    return most

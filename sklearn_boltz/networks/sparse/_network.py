@@ -318,11 +318,11 @@ class ContrastNetwork:
         own, states = np.flatnonzero(contrasts.column == i), self._states[i]
         basis, chances = contrasts.basis[states, own], state.means[:, states]
         others = np.flatnonzero(used[own[0]] & (contrasts.column != i))
-        x = np.column_stack([np.ones(len(chances)), self._features[:, others]])
+        x = np.column_stack([np.ones(len(chances)), self._features[:, others]]).astype(np.float32)
         weights = contrasts.weights / self.total * self._known[:, i]
         block = softmax_information(basis, chances, x, weights)
         places = np.column_stack([layout.places[own, own], layout.places[np.ix_(own, others)]])
-        return places.ravel(), block.reshape(places.size, -1)
+        return places.ravel(), block.reshape(places.size, -1).astype(np.float64)
 
 
 def network_of(problem, nodewise):

@@ -1,7 +1,9 @@
 """Minima along a path of falling penalties, and the choice of one of them."""
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve, solve
 from scipy.special import chdtrc, chdtri
 
 from sklearn_boltz.networks.sparse._penalty import group_norms
@@ -15,6 +17,8 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # How far a Newton step is followed.
 STEP_SHARES = 1.0, 0.5, 0.25
+# With more parameters, a refit keeps second derivatives, for this many penalties at most.
+MANY, OLD = 300, 6
 # Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
 # edge; a smaller number lets in more.
 FEW = 4
@@ -159,18 +163,50 @@ def refit(solver, state, present, savings):
     -------
     change : ndarray of shape (n_parts,)
     """
-    network, layout, total = solver.network, solver.layout, solver.network.total
-    chosen, gradient = solver.weights == 0, solver.gradient(state)
-    chosen[layout.pairs[present]] = True
+    network, layout, gradient = solver.network, solver.layout, solver.gradient(state)
     saved = np.bincount(layout.pairs.ravel(), savings.ravel())
     step, dropped = np.zeros(layout.n_parameters), np.zeros(layout.n_parts)
-    for p, parameters, matrix in solver.second_derivatives(state, chosen):
-        step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
+    for p in range(layout.n_parts):
+        kept = solver.refits[p] = kept_curvature(solver, state, p, present, saved.any())
+        step[kept.parameters] = cho_solve(kept.factor, -gradient[kept.parameters])
         if saved.any():
-            groups, bent = layout.groups[parameters], network.is_bent[parameters]
-            estimate = (state.theta + step)[parameters]
-            dropped[p] = drop(total * matrix, estimate, np.where(bent, groups, -1), saved)
+            groups, bent = layout.groups[kept.parameters], network.is_bent[kept.parameters]
+            estimate = (state.theta + step)[kept.parameters]
+            dropped[p] = drop(kept.covariance, estimate, np.where(bent, groups, -1), saved)
     return fall(network, state, step) + dropped
+
+
+class Refit(NamedTuple):
+    """Second derivatives of a part by some parameters, factored; and their inverse for all rows.
+
+    `age` is the number of penalties since.
+    """
+
+    pairs: np.ndarray
+    parameters: np.ndarray
+    factor: tuple
+    covariance: np.ndarray | None
+    age: int = 0
+
+
+def kept_curvature(solver, state, part, present, has_covariance):
+    """That of the pairs of a part that are present.
+
+    Many parameters keep that of an earlier penalty with these pairs for a while.
+    """
+    layout = solver.layout
+    kept, pairs = solver.refits[part], present[layout.part_of_column == part]
+    same = kept is not None and np.array_equal(kept.pairs, pairs)
+    if same and len(kept.parameters) > MANY and kept.age < OLD:
+        return kept._replace(age=kept.age + 1)
+    chosen = solver.weights == 0
+    chosen[layout.pairs[present]] = True
+    parameters, matrix = solver.second_derivatives(state, part, chosen)
+    factor = cho_factor(matrix)
+    covariance = None
+    if has_covariance:
+        covariance = cho_solve(factor, np.eye(len(matrix))) / solver.network.total
+    return Refit(pairs, parameters, factor, covariance)
 
 
 def fall(network, state, step):
@@ -190,18 +226,17 @@ def fall(network, state, step):
     return least
 
 
-def drop(information, estimate, groups, saved):
+def drop(covariance, estimate, groups, saved):
     """By how much -2 ℓ less what is saved falls, if groups of parameters that do not pay are 0.
 
     Parameters
     ----------
-    information : ndarray of shape (n, n)
+    covariance : ndarray of shape (n, n)
     estimate : ndarray of shape (n,)
     groups : ndarray of int of shape (n,)
         -1 for parameters that stay.
     saved : ndarray of shape (n_groups,)
     """
-    covariance = np.linalg.inv(information)
 
     def rise(places):
         free = estimate[places]

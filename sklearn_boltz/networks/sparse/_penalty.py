@@ -7,6 +7,7 @@ groups, their weights, and a strength α or one for each group.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve
 from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.sparse._descent import descend
@@ -19,13 +20,31 @@ LEAST_RATIO = 1e-3
 LARGE = 1e30
 # A norm near 0.
 SMALL = 1e-6
-# Sweeps of coordinate descent at most.
-MAX_SWEEPS = 1000
+# Sweeps of coordinate descent at most; after the first ones, after each few of which there is an
+# extrapolation.
+MAX_SWEEPS, FIRST_SWEEPS, MEMORY = 1000, 10, 5
 
 
 def group_norms(groups, theta, n_groups):
     """‖θ_g‖ of each group; `groups` has that of each parameter."""
     return np.sqrt(np.bincount(groups, theta * theta, n_groups))
+
+
+def extrapolate(points, slopes, theta, slope, cost):
+    """Go where a sequence of points leads, if the quadratic function and its cost are less there.
+
+    Anderson's acceleration of coordinate descent (Bertrand and Massias 2021). The slopes are those
+    of `points[1:]`, affine in them; `theta` and `slope` are the last ones, and overwritten.
+    """
+    steps = np.diff(points, axis=0)
+    products = steps @ steps.T
+    products[np.diag_indices_from(products)] += 1e-10 * np.trace(products)
+    shares = solve(products, np.ones(len(steps)), assume_a="pos")
+    shares /= shares.sum()
+    new, new_slope = shares @ points[1:], shares @ slopes
+    gain = (new_slope + slope) @ (new - theta) / 2 + cost(new) - cost(theta)
+    if gain < 0:
+        theta[:], slope[:] = new, new_slope
 
 
 class Penalty(NamedTuple):
@@ -89,11 +108,26 @@ class Penalty(NamedTuple):
 
     def descend(self, expansion, theta, slope, tol):
         """Lower a quadratic function and the penalty; see `_descent.descend`."""
-        _, groups, starts, values, columns, rows, curvature = expansion
-        descend(
-            values, columns, rows, starts, self.l1[groups], self.l2[groups], curvature,
-            theta, slope, np.empty(len(theta)), tol, MAX_SWEEPS,
-        )  # fmt: skip
+        _, groups, starts, *matrix, curvature = expansion
+        l1, l2, room = self.l1[groups], self.l2[groups], np.empty(len(theta))
+
+        def sweep(most):
+            return descend(*matrix, starts, l1, l2, curvature, theta, slope, room, tol, most)
+
+        def cost(theta):
+            squares = np.add.reduceat(theta**2, starts[:-1])
+            return np.where(squares > 0, l1, 0.0) @ np.sqrt(squares) + l2 @ squares / 2
+
+        n_sweeps, moved = FIRST_SWEEPS, sweep(FIRST_SWEEPS)
+        while moved > tol and n_sweeps < MAX_SWEEPS:
+            points, slopes = [theta.copy()], []
+            for _ in range(MEMORY):
+                moved = sweep(1)
+                points.append(theta.copy())
+                slopes.append(slope.copy())
+            n_sweeps += MEMORY
+            if moved > tol:
+                extrapolate(np.array(points), np.array(slopes), theta, slope, cost)
 
 
 class UserPenalty(NamedTuple):

@@ -10,6 +10,7 @@ derivatives are kept, along a path too, while the steps with them converge fast.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigvalsh
 from scipy.sparse import coo_array
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
@@ -35,6 +36,8 @@ TINY = 1e-200
 # A ridge, relative to the largest second derivative: with few rows, or where a column separates
 # another, they are singular, and in single precision hardly positive definite.
 RIDGE = 1e-6
+# The share of entries from which on a matrix is taken to be dense.
+DENSE = 0.5
 
 
 class Expansion(NamedTuple):
@@ -71,12 +74,17 @@ class Solver:
     ----------
     state : State
         The last minimum on a path.
+    expansions : list
+        For each part, its last `Expansion`. Those of a similar problem may take the place.
+    refits : list
+        For each part, its last `Refit`.
     """
 
     def __init__(self, network, weights, form, tol, max_iter):
         self.network, self.layout, self.weights = network, network.layout, weights
         self.form, self.tol, self.max_iter, self.state = form, tol, max_iter, None
-        self._expansions = [None] * self.layout.n_parts
+        self.expansions = [None] * self.layout.n_parts
+        self.refits = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None
 
@@ -177,11 +185,11 @@ class Solver:
         layout = self.layout
         violated = violation > 0
         for p in parts:
-            if self._expansions[p] is not None:
-                violated[self._expansions[p].groups] = False
+            if self.expansions[p] is not None:
+                violated[self.expansions[p].groups] = False
         old = slow.copy()
         old[layout.parts[violated]] = True
-        renewed = [p for p in parts if old[p] or self._expansions[p] is None]
+        renewed = [p for p in parts if old[p] or self.expansions[p] is None]
         if not renewed:
             return
         soon = penalty.norms(gradient) > SOON * penalty.l1
@@ -189,7 +197,7 @@ class Solver:
         used = np.append(wanted[layout.groups], False)[layout.places]
         for p in renewed:
             groups = np.flatnonzero(wanted & (layout.parts == p))
-            self._expansions[p] = self._expand(state, p, groups, used)
+            self.expansions[p] = self._expand(state, p, groups, used)
 
     def _expand(self, state, part, groups, used):
         """The second derivatives of a part by the parameters of some groups.
@@ -213,29 +221,28 @@ class Solver:
         parameters = self.layout.parameters(groups)
         return parameters, [np.searchsorted(parameters, place) for place in places], blocks
 
-    def second_derivatives(self, state, chosen):
-        """By the parameters of the groups where `chosen` is true, positive definite.
+    def second_derivatives(self, state, part, chosen):
+        """Those of a part by the groups where `chosen` is true, positive definite.
 
-        For each part, yield its number, these parameters, and the matrix.
+        -> these parameters, and the matrix.
         """
         layout = self.layout
         used = np.append(chosen[layout.groups], False)[layout.places]
-        for p in range(layout.n_parts):
-            groups = np.flatnonzero(chosen & (layout.parts == p))
-            parameters, places, blocks = self._curvatures(state, p, groups, used)
-            matrix = np.zeros((len(parameters),) * 2)
-            for place, block in zip(places, blocks, strict=True):
-                matrix[np.ix_(place, place)] += block
-            matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
-            yield p, parameters, matrix
+        groups = np.flatnonzero(chosen & (layout.parts == part))
+        parameters, places, blocks = self._curvatures(state, part, groups, used)
+        matrix = np.zeros((len(parameters),) * 2)
+        for place, block in zip(places, blocks, strict=True):
+            matrix[np.ix_(place, place)] += block
+        matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
+        return parameters, matrix
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""
         new = theta.copy()
         for p in parts:
-            parameters = self._expansions[p].parameters
+            parameters = self.expansions[p].parameters
             inner, slope = theta[parameters], gradient[parameters]
-            penalty.descend(self._expansions[p], inner, slope, SHARE * worst[p])
+            penalty.descend(self.expansions[p], inner, slope, SHARE * worst[p])
             new[parameters] = inner
         return new - theta
 
@@ -274,10 +281,11 @@ class Solver:
 
 def scattered(places, blocks, size):
     """The sum of dense blocks, scattered to places of a matrix: values, columns and rows in CSR."""
-    if len(blocks) == 1:
-        order = np.argsort(places[0])
-        whole = np.arange(size + 1, dtype=np.int32)
-        return blocks[0][order][:, order].ravel(), np.tile(whole[:-1], size), whole * size
+    if sum(block.size for block in blocks) >= DENSE * size**2:
+        whole, matrix = np.arange(size + 1, dtype=np.int32), np.zeros((size, size))
+        for place, block in zip(places, blocks, strict=True):
+            matrix[np.ix_(place, place)] += block
+        return matrix.ravel(), np.tile(whole[:-1], size), whole * size
     values = np.concatenate([block.ravel() for block in blocks])
     rows = np.concatenate([np.repeat(place, len(place)) for place in places])
     columns = np.concatenate([np.tile(place, len(place)) for place in places])
@@ -287,9 +295,22 @@ def scattered(places, blocks, size):
 
 
 def block_curvature(values, columns, rows, starts):
-    """A bound on the largest eigenvalue of each block on the diagonal."""
-    row = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
-    block = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    inside = np.flatnonzero(block[row] == block[columns])
-    sums = np.bincount(row[inside], np.abs(values[inside]), len(rows) - 1)
-    return np.maximum(np.maximum.reduceat(sums, starts[:-1]), TINY)
+    """The largest eigenvalue of each block on the diagonal."""
+    size, sizes = len(rows) - 1, np.diff(starts)
+    if len(values) == size**2:
+        whole = values.reshape(size, size)
+        blocks = [whole[a:b, a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    else:
+        row = np.repeat(np.arange(size), np.diff(rows))
+        block = np.repeat(np.arange(len(sizes)), sizes)
+        inside = np.flatnonzero(block[row] == block[columns])  # row by row, and so block by block
+        pieces = np.split(values[inside], np.cumsum(sizes**2)[:-1])
+        blocks = [piece.reshape(n, n) for piece, n in zip(pieces, sizes, strict=True)]
+    largest = [block[0, 0] if len(block) == 1 else largest_eigenvalue(block) for block in blocks]
+    return np.maximum(largest, TINY)
+
+
+def largest_eigenvalue(matrix):
+    """Of a symmetric matrix, with a little more for rounding."""
+    n = len(matrix)
+    return eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0] * (1 + RIDGE)

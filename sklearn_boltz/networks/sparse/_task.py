@@ -91,6 +91,7 @@ class SparseTask:
         self.is_of_blocks = penalty not in ("l1", "elasticnet", "l2")
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
         self.start, self.norms, self.remedy = None, None, remedy
+        self._expansions = None
 
     @cached_property
     def network(self):
@@ -252,6 +253,9 @@ class SparseTask:
         own = problem is self.task.problem
         network = self.network if own else network_of(problem, self.nodewise)
         solver, alpha = self.solver(network), np.broadcast_to(self.alpha, network.layout.n_parts)
+        if not own and self._expansions is not None:  # of the round of EM before
+            solver.expansions = self._expansions
+        self._expansions = solver.expansions
         penalty = solver.penalty(alpha)
         theta = self.start if own and self.start is not None else network.theta(point.theta)
 
