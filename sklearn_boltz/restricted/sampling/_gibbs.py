@@ -108,6 +108,11 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
     H[...] = model.hidden.mean(hidden_field(V))
 
 
+def _matmul(weights, rows, out=None):
+    """Of arrays of other libraries too, which have no `out`."""
+    return rows @ weights if out is None else np.matmul(rows, weights, out=out)
+
+
 def fields_by_kernels(model):
     """`Model.hidden_field` and `Model.visible_field`, faster for rows of many zeros.
 
@@ -122,10 +127,7 @@ def fields_by_kernels(model):
     """
     weights = model.weights
     if not isinstance(weights, np.ndarray):
-        return (
-            lambda rows, out=None: np.matmul(rows, weights.T, out=out),
-            lambda rows, out=None: np.matmul(rows, weights, out=out),
-        )
+        return partial(_matmul, weights.T), partial(_matmul, weights)
     weights = model.weights_by_visible
 
     def product(kernel, n_columns, rows, out=None):
