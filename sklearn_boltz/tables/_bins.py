@@ -27,7 +27,7 @@ MOST_APART, CELLS_APART = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
-# Numbers of an outermost bin are in its tail from a gap on: where one is so many times as far
+# Numbers of an outermost bin are in its tail from a gap on: where one is this many times as far
 # from the next bin as the one before.
 FAR = 4
 # By which sums of probabilities may be off.
@@ -59,7 +59,7 @@ class Bins(NamedTuple):
     values : ndarray of float64 of shape (n_bins, N_KEPT)
         Quantiles of the training cells of each bin, from the least to the greatest.
     means : ndarray of float64 of shape (n_bins,)
-        Of the training cells of each bin, but for those beyond gaps.
+        Of the training cells of each bin, except for those beyond gaps.
     is_whole, is_rounded : bool
         Whether all training cells are whole numbers; whether many are equal.
     """
@@ -250,7 +250,7 @@ def _kept(cells, mass, is_rounded):
 def _pieces(x, mass, cells, counts, in_tails, is_atom, is_whole):
     """Breaks, bins and heights of the pieces; scales of the tails; atoms and their shares.
 
-    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins, but for as
+    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins, except for as
     many as are `in_tails`. What a bin has beside its training cells counts as one more cell: a
     tail, or what lies between an atom and the next number. Where no cell is negative, all below 0
     counts as much less.
