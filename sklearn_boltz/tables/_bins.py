@@ -250,7 +250,7 @@ def _kept(cells, mass, is_rounded):
 def _pieces(x, mass, cells, counts, in_tails, is_atom, is_whole):
     """Breaks, bins and heights of the pieces; scales of the tails; atoms and their shares.
 
-    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins, except for as
+    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins, without as
     many as are `in_tails`. What a bin has beside its training cells counts as one more cell: a
     tail, or what lies between an atom and the next number. Where no cell is negative, all below 0
     counts as much less.
