@@ -1,6 +1,5 @@
 """BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
-import warnings
 from functools import partial, wraps
 from numbers import Integral, Real
 
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_boltz._density import Density
 from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz._new_values import take_new_values
-from sklearn_boltz._warnings import find_stack_level, warn_once
+from sklearn_boltz._warnings import warn, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
@@ -190,7 +189,7 @@ class BaseBoltzmannMachine(Density):
     def _warn_of_trouble(self, message):
         """Warn that a fit failed, if there is a message."""
         if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+            warn(message, ConvergenceWarning)
 
     # The model.
 
@@ -423,14 +422,12 @@ class BaseBoltzmannMachine(Density):
             remedy = "To clip without this warning, use MinMaxScaler(clip=True) first."
             if X[row, column] < 0 and float(X[row, column]).is_integer():
                 remedy = "If it stands for a missing value, write it as NaN."
-        warnings.warn(
+        warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside the "
             f"{layout.domain(column)} and {'was' if one else 'were'} set to the {place}; the first "
             f"is {format_number(X[row, column])} in {self._column(column)}, row {first_row + row}. "
             f"{remedy}",
-            UserWarning,
-            stacklevel=find_stack_level(),
         )
 
     def _checked(self, X, allow_nan=False, lazily=False, cells=None):
@@ -851,7 +848,7 @@ class BaseBoltzmannMachine(Density):
         if method == "auto":
             estimate = combined(other, forward)
         if not estimate.trusted or (method == "auto" and has_wide_ends(estimate)):
-            warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
+            warn(estimate.verdict)
         return estimate
 
     # Mean field.
@@ -884,11 +881,10 @@ class BaseBoltzmannMachine(Density):
         _, chosen = parts_of(model, starts, self._iteration(), workers)
         if not chosen.converged.any():
             damping = ", or a larger damping of TAP" if hasattr(self, "inference") else ""
-            warnings.warn(
+            warn(
                 "TAP converged from no start: its estimate of ln Z is not reliable. Use "
                 f"method='ais'{damping}.",
                 ConvergenceWarning,
-                stacklevel=find_stack_level(),
             )
         return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,

@@ -1,6 +1,5 @@
 """TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
-import warnings
 from functools import cache, partial
 from numbers import Integral
 
@@ -11,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import dense, validate_arguments
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
@@ -479,12 +478,11 @@ class TAPDBM(BaseTAP):
 
         found = by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
-            warnings.warn(
+            warn(
                 f"With the row clamped, TAP converges for only {n_converged / X.shape[0]:.0%} of "
                 "the rows; for the others, the result is that of the last iteration. Use a larger "
                 "damping, or train with a smaller learning_rate or a larger alpha.",
                 ConvergenceWarning,
-                stacklevel=find_stack_level(),
             )
         return found
 

@@ -1,7 +1,6 @@
 """Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
 import operator
-import warnings
 from copy import copy as shallow_copy
 from functools import partial
 from numbers import Real
@@ -13,7 +12,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._methods import dense
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._columns import hold_bits
@@ -344,11 +343,10 @@ class StreamedRows:
         self._check = check
         self._cluster = find_cluster() if batches.blocks.is_dask else None
         if self._cluster is not None and self.shape[0] * self.shape[1] <= FEW_CELLS:
-            warnings.warn(
+            warn(
                 f"The rows have {self.shape[0] * self.shape[1]:,} cells, and each mini-batch of "
                 "them has to wait for the Dask cluster: in this process the fit takes a fraction "
-                "of the time. Pass them as X.compute().",
-                stacklevel=find_stack_level(),
+                "of the time. Pass them as X.compute()."
             )
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
