@@ -23,7 +23,6 @@ from sklearn_boltz.tables._phrases import and_others, first_of
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
-RECODE = "Recode the column, or compare it with a threshold."
 LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
@@ -321,7 +320,7 @@ class DiscreteDensity(Density):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
         values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
         if in_fit:
-            remedy = DECLARE if self._need.bins else RECODE
+            remedy = DECLARE
         elif values == {0, 1}:
             remedy = "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
         elif not is_whole(X[~legal]).all():

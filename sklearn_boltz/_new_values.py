@@ -14,7 +14,6 @@ from sklearn_boltz.tables._values import as_cells, plain
 
 # How to have such values learned, by what keeps them from it.
 KEPT = "To learn them, leave `unseen` at 'smooth'."
-TWO_VALUES = "Write them as one of its two values, or use FVBMPseudoLikelihood, which takes more."
 FIT_ANEW = "To learn them, list all values in `columns`, or call `fit` with all rows{}."
 
 
@@ -78,8 +77,6 @@ def _message(estimator, lost, values, share):
     """The warning of values that are not learned."""
     if estimator._grows and estimator.unseen != "smooth":
         remedy = KEPT
-    elif not estimator._need.bins:
-        remedy = TWO_VALUES
     else:
         remedy = FIT_ANEW.format(
             " and warm_start=False" if hasattr(estimator, "warm_start") else ""

@@ -122,7 +122,7 @@ class Tabular:
         """Kinds that the user declares, one for each column; None if nothing."""
         if isinstance(self.columns, str) and self.columns == "auto":
             return None
-        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
+        return list(map(kind_of, self._entries()))
 
     def _given(self, given, values=lambda j: ()):
         """The columns for which a user gives values, and their codes, or numbers themselves.

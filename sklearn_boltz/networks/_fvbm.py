@@ -9,11 +9,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import warn
-from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
-from sklearn_boltz.networks.features._fit import MOST_ROUNDS
-from sklearn_boltz.networks.features._task import FeatureTask
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -211,7 +208,7 @@ class FVBMPseudoLikelihood(Network):
     See Also
     --------
     SparseFVBM : Selects pairs, and terms of three and more variables.
-    MaximumEntropy : Maximises the likelihood, for binary variables.
+    MaximumEntropy : Maximises the likelihood: slower, with samples that resemble the data more.
     FSLLDensity : Chooses interactions of any order; exact likelihood.
     sklearn_boltz.statistics : Standard errors, tests and statistics of a fitted network.
 
@@ -407,10 +404,15 @@ class FVBMPseudoLikelihood(Network):
     def _plan(self, rows, batches, initial):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
-        if self.alpha == "auto" and not rows.coding.is_binary:
-            return self._plan_of_features(rows, initial)
-        alpha = 0.0 if self.alpha == "auto" else self.alpha
         ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
+        if self.alpha == "auto" and not rows.coding.is_binary:
+            n_draws = self.n_draws if self._completes(rows) else 0
+            plan = self._plan_of_features(rows, initial, n_draws)
+            if self.solver in OF_PAPER:
+                plan[0].method(self.solver)  # refuses more than two values
+            plan[-1]["ordered_"] = ordered
+            return plan
+        alpha = 0.0 if self.alpha == "auto" else self.alpha
         task = self._task(rows, batches, alpha, ordered)
         first = task.method("newton")
         if self.alpha == "auto":
@@ -422,31 +424,6 @@ class FVBMPseudoLikelihood(Network):
         method = task.method(self.solver, self.step_size, solver)
         steps, max_iter = self._steps(rows, task, method, initial, first, self.n_draws)
         return task, method.name, steps, self._monitor(max_iter), found
-
-    def _plan_of_features(self, rows, initial):
-        kept = distinct_incomplete(rows.codes, rows.weights)
-        cyclic = self._encoder.declared("cyclic")
-        task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding), cyclic)
-        if self.solver in OF_PAPER:
-            task.method(self.solver)  # refuses more than two values
-        task.label = self._label(rows.coding)
-        n_draws = self.n_draws if self._completes(rows) else 0
-        found = {"ordered_": order_of_levels(self._encoder, rows.coding, self.alpha)}
-        found["alpha_"] = np.zeros((len(rows.coding.n_values),) * 2)
-        steps = partial(task.steps, initial, n_draws, found["alpha_"])
-        return task, "lbfgs", steps, self._monitor(MOST_ROUNDS), found
-
-    def _positions(self, coding):
-        """Where values with an order lie on a line, or on a circle; None for columns without."""
-        found, table = [None] * len(coding.n_values), self._encoder
-        # Numbers in an array may be codes of anything.
-        ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
-        for j in np.flatnonzero(ordered):
-            bins = table.columns[j].bins
-            found[j] = np.arange(coding.n_values[j], dtype=float) if bins is None else bins.means
-        for j in np.flatnonzero(table.declared("cyclic")):
-            found[j] = np.arange(coding.n_values[j]) / coding.n_values[j]
-        return found
 
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""

@@ -25,6 +25,9 @@ from sklearn_boltz.networks._rows import (
     read_batches,
 )
 from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.features._fit import MOST_ROUNDS
+from sklearn_boltz.networks.features._likelihood import N_ROUNDS
+from sklearn_boltz.networks.features._task import FeatureTask
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
@@ -284,6 +287,34 @@ class Network(Drawing, Likelihoods):
 
         task.label = self._label(coding)
         return task
+
+    def _plan_of_features(self, rows, initial, n_draws, generator=None):
+        """The plan of smooth functions, of columns of which one has more than two values at least.
+
+        With a generator, the fit goes on to the maximum of the likelihood.
+        """
+        kept = distinct_incomplete(rows.codes, rows.weights)
+        n_values, cyclic = rows.coding.n_values, self._encoder.declared("cyclic")
+        task = FeatureTask(*kept, n_values, self._positions(rows.coding), cyclic, generator)
+        task.label = self._label(rows.coding)
+        alpha = np.zeros((len(n_values),) * 2)
+        steps = partial(task.steps, initial, n_draws, alpha)
+        solver, n_rounds = "lbfgs", MOST_ROUNDS
+        if generator is not None:
+            solver, n_rounds = "sampling", MOST_ROUNDS + N_ROUNDS
+        return task, solver, steps, self._monitor(n_rounds), {"alpha_": alpha}
+
+    def _positions(self, coding):
+        """Where values with an order lie on a line, or on a circle; None for columns without."""
+        found, table = [None] * len(coding.n_values), self._encoder
+        # Numbers in an array may be codes of anything.
+        ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
+        for j in np.flatnonzero(ordered):
+            bins = table.columns[j].bins
+            found[j] = np.arange(coding.n_values[j], dtype=float) if bins is None else bins.means
+        for j in np.flatnonzero(table.declared("cyclic")):
+            found[j] = np.arange(coding.n_values[j]) / coding.n_values[j]
+        return found
 
     def _label(self, coding):
         """Name of a column in messages, or with a second argument that of one of its values."""

@@ -36,8 +36,6 @@ class Need(NamedTuple):
     n_bits : float
         All columns have at most about as many joint states as this many bits; columns of numbers
         get fewer bins where necessary.
-    kinds : tuple of str
-        Kinds that the parameter `columns` may name.
     """
 
     codes: bool = False
@@ -46,7 +44,6 @@ class Need(NamedTuple):
     scored: tuple = ()
     most_bins: int = MOST
     n_bits: float = np.inf
-    kinds: tuple = NAMES
 
     @property
     def reads_levels(self):

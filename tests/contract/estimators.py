@@ -68,7 +68,7 @@ DENSITIES = [
 ]
 # With all methods of a model; META has estimators that use one.
 MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
-# Maximum entropy is for binary columns.
+# Maximum entropy reads tables as FVBMPseudoLikelihood does, and its chains take longer.
 OF_ANY_TABLE = [e for e in MODELS if not isinstance(e, MaximumEntropy)]
 META = [
     BoltzmannClassifier(joint=False, calibration=True, random_state=0),

@@ -152,8 +152,6 @@ WITH_DENSITY = [e for e in ALL[:-1] if name_of(e) != "BoltzmannOutlierDetector"]
 def test_probabilities_of_all_rows_sum_to_one(estimator):
     """Over words, booleans and whole numbers, with an integral over real ones."""
     X = every_kind()
-    if isinstance(estimator, MaximumEntropy):  # of two values a column
-        X = X[["member"]].assign(home=X["city"] == "Bern", old=X["age"] > 40)
     model = clone(estimator).fit(X, X.iloc[:, 0] == X.iloc[0, 0])
     cells, weights = zip(*map(nodes_of, model._encoder.columns), strict=True)
     places = np.indices([len(own) for own in cells]).reshape(len(cells), -1)

@@ -22,7 +22,6 @@ from private import _network_incomplete as _incomplete
 from sklearn_boltz import (
     SDCPRBM,
     FVBMPseudoLikelihood,
-    MaximumEntropy,
 )
 from sklearn_boltz.datasets import load_house_votes
 
@@ -36,11 +35,8 @@ class Cells:
 
     def __init__(self, estimator):
         X, rng = every_kind(), np.random.default_rng(1)
-        if isinstance(estimator, MaximumEntropy):  # of two values a column
-            X = X[["member"]].assign(home=X["city"] == "Bern", old=X["age"] > 40)
         y, weights = X.iloc[:, 0] == X.iloc[0, 0], rng.integers(1, 4, len(X))
         gaps = X.astype(object).where(rng.random(X.shape) > 0.1)
-        gaps = gaps if name_of(estimator) != "MaximumEntropy" else X
         labels = [y] if name_of(estimator) == "RBMClassifier" else []
         model = clone(estimator).fit(gaps.infer_objects(), *labels, sample_weight=weights)
         couple(model, rng)

@@ -89,7 +89,7 @@ class Rounds:
             monitor.bar.total = n_rounds
         for k in range(n_rounds):
             is_last = not self.is_exact and k >= n_rounds - N_AVERAGED
-            objective = self._objective(network, k, 1.0 if is_last else (k + 1) / n_rounds)
+            objective = self.objective(network, 1.0 if is_last else (k + 1) / n_rounds)
             if k in RESCALED:
                 second, spread = objective.moments(network.coupling, network.intercept)
                 scaling = Scaling(network.places, second, spread, objective)
@@ -103,7 +103,7 @@ class Rounds:
                 here = np.vstack([point.coupling, point.intercept])
                 mean = mean + (here - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
             averaged = network.at(mean[:-1], mean[-1]) if is_last else network
-            if self._record(monitor, point, averaged):
+            if self.record(monitor, point, averaged):
                 return
         if self.is_exact:
             self._finish(objective, network, scaling, monitor)
@@ -117,7 +117,7 @@ class Rounds:
         for k in range(first, monitor.max_iter):
             point, rise = self._advance(objective, network, scaling, LAST_STEPS, monitor)
             network, before = network.at(point.coupling, point.intercept), monitor.values[-1]
-            if self._record(monitor, point, network):
+            if self.record(monitor, point, network):
                 return
             gain = monitor.values[-1] - before
             if rise * self.total < self._resolution(point, monitor) or (
@@ -143,7 +143,7 @@ class Rounds:
         worth = monitor.tol / self.total if self.is_exact else WORTH * len(self.bases)
         return self.solver.run(objective, point, scaling, n_steps, worth)
 
-    def _record(self, monitor, point, network):
+    def record(self, monitor, point, network):
         """Tell the monitor of a round; -> whether to stop."""
         value = point.value * self.total + self.constant
         of_row = f"{value / self.total:.6f} a row"
@@ -154,7 +154,7 @@ class Rounds:
 
     def model(self, network):
         """The fitted network of all values, whose strongly coupled columns have their shares."""
-        objective = self._objective(network, 1, 1.0)
+        objective = self.objective(network)
         shares = np.concatenate([basis.shares for basis in self.bases])
         model = with_marginals(network.model(), objective.codes, objective.weights, shares)
         return network.of_values(model)
@@ -168,8 +168,8 @@ class Rounds:
     def _penalty(self):
         return (self.prior.precision() / self.total).astype(self.dtype)
 
-    def _objective(self, network, k, share):
-        """The objective of round k: a share of the rows, with draws of their missing cells."""
+    def objective(self, network, share=1.0):
+        """The objective of a share of the rows, with draws of their missing cells."""
         rows = _some_rows(len(self.codes), 1.0 if self.is_exact else share, self.generator)
         codes, hidden = self.codes[rows], self.missing[rows]
         if self.completes and hidden.any():

@@ -209,6 +209,6 @@ def spurious_message(where, rates, expected, columns, label):
         f"{where} {label(j)} with a rate of {rates[j]:.2g}, against {expected[j]:.2g} "
         f"in the training data{others}. The model has mass far from the data, which the "
         "pseudo-likelihood does not see: samples do not resemble the data, and the likelihood "
-        "is low. More rows do not help. What does: MaximumEntropy, for binary columns; a much "
-        "larger alpha, from 0.05 to 0.5, chosen by held-out `score`; or fewer columns."
+        "is low. More rows do not help. What does: MaximumEntropy; a much larger alpha, from 0.05 "
+        "to 0.5, chosen by held-out `score`; or fewer columns."
     )
