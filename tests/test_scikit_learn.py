@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from contract.estimators import DENSITIES, each, name_of, stochastic_checks
+from contract.estimators import DENSITIES, each, name_of, short, stochastic_checks
 from contract.frames import bits
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -53,13 +52,6 @@ TUNED = {
     "TAPDBM": ("init", 0.01, 1.5),
     "TAPRBM": ("init", 0.01, 3.0),
 }
-
-
-def short(estimator):
-    """With the least training, which these checks do not look at."""
-    least = {"max_iter": 1, "pretrain_max_iter": 1, "max_components": 1}
-    known = least.keys() & estimator.get_params(deep=False) if hasattr(estimator, "init") else ()
-    return clone(estimator).set_params(**{name: least[name] for name in known})
 
 
 def left_out(estimator):
