@@ -48,8 +48,9 @@ def configurations():
     for estimator in MODELS:
         for k, name in enumerate(sorted(VALUES.keys() & estimator.get_params().keys())):
             legal = legal_values(estimator, name)
-            model = clone(as_public(estimator)).set_params(**{name: legal[k % len(legal)]})
-            yield f"{name_of(estimator)}, {name}={legal[k % len(legal)]}", model
+            value = legal[k % len(legal)]
+            model = clone(as_public(estimator)).set_params(**{name: value})
+            yield f"{name_of(estimator)}, {name}={getattr(value, '__name__', value)}", model
 
 
 def fits():
