@@ -32,7 +32,7 @@ OF_NUMBERS = [*DENSITIES[:-2], SparseFVBM(alpha=1.0)]  # which selects few of ma
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
 # Its figures of weights are to be exact: no chains, one mini-batch.
 LABELLED = sklearn_boltz.RBMClassifier(
-    10, columns="gaussian", generative=0.0, learning_rate=0.12, batch_size=100, max_iter=15,
+    6, columns="gaussian", generative=0.0, learning_rate=0.2, batch_size=100, max_iter=10,
     early_stopping=False,
 )  # fmt: skip
 NETWORK = FVBMPseudoLikelihood(alpha=0.1)
