@@ -81,7 +81,7 @@ fuzz: $(VENV)/.installed-test $(VENV)/.built
 	while SKLEARN_BOLTZ_FUZZ=8 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m hypothesis -n auto; \
 		do [ $$(date +%s) -lt $$end ] || exit 0; done; exit 1
 
-# What the working tree changes beside another commit, BASE: results of 150 fits.
+# What the working tree changes beside another commit, BASE: results of 400 fits.
 net: $(VENV)/.installed-test $(VENV)/.built
 	rm -rf build/net && git worktree prune && git worktree add --force --detach build/net $(BASE)
 	cd build/net && $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace

@@ -15,20 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from contract.estimators import ALL, META, as_public, name_of
+from contract.estimators import ALL, MODELS, VALUES, as_public, legal_values, name_of
 from contract.frames import bits, gaps, people
 from contract.state import fitted_values
 from sklearn.base import clone
 
 import sklearn_boltz
-from sklearn_boltz import (
-    TAP,
-    BoltzmannImputer,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    MaximumEntropy,
-    SparseFVBM,
-)
 
 
 def strings():
@@ -47,79 +39,29 @@ TABLES = {
     "strings": strings(),
     "two threads": BITS,
 }
-PLAIN = FVBMPseudoLikelihood(max_iter=200)
-SPARSE = SparseFVBM(max_iter=200)
-ENTROPY = MaximumEntropy(random_state=0, max_iter=200)
-NETWORKS = {
-    "default": (PLAIN, {}),
-    "plain maximum": (PLAIN, {"alpha": 0.01}),
-    "L-BFGS": (PLAIN, {"solver": "lbfgs"}),
-    "BSLM": (PLAIN, {"solver": "bslm", "alpha": 0.05}),
-    "observed": (PLAIN, {"missing": "observed"}),
-    "L1 by EBIC": (SPARSE, {"penalty": "l1"}),
-    "group": (SPARSE, {"alpha": 0.02}),
-    "elastic net by cross-validation": (SPARSE, {"penalty": "elasticnet", "alpha": "cv", "cv": 3}),
-    "nodewise": (SPARSE, {"penalty": "l1", "nodewise": "and"}),
-    "likelihood": (ENTROPY, {}),
-    "triples": (SPARSE, {"penalty": "l2", "alpha": 0.0, "max_order": 3}),
-    "given terms": (ENTROPY, {"terms": [(0, 1, 2)]}),
-    "count potential": (ENTROPY, {"count_potential": True}),
-    "ordered": (PLAIN, {"columns": "ordinal"}),
-    "some edges": (SPARSE, {"penalty": "l2", "alpha": 0.0, "edges": [(0, 1), (2, 3)]}),
-}
-MACHINES = {
-    "SDCPRBM": {
-        "default": {}, "persistent": {"chains": "persistent"},
-        "CD": {"n_inner": 1, "centered": False}, "tempered": {"tempered": 0.5},
-        "categorical hidden": {"hidden": ("categorical", 3)},
-        "from a network": {"init": FVBMPseudoLikelihood()},
-        "untracked": {"track_likelihood": False},
-        "early stopping": {"early_stopping": True, "max_iter": 20},
-    },
-    "TAPRBM": {
-        "default": {}, "naive": {"inference": "naive"}, "adaptive": {"inference": "adaptive"},
-        "without chains": {"inference": TAP(n_gibbs=0)}, "persistent": {"persistent": True},
-        "truncated": {"hidden": "truncated_gaussian"}, "L1": {"penalty": "l1", "alpha": 0.001},
-    },
-    "TAPDBM": {"default": {}, "no pre-training": {"pretrain_max_iter": 0}},
-    "InfiniteRBM": {
-        "default": {}, "corrective": {"mode": "corrective"}, "plain": {"mode": "plain"},
-        "fitted start": {"init": FVBMPseudoLikelihood()},
-    },
-    "RBMClassifier": {"default": {}, "generative": {"generative": 1.0}},
-}  # fmt: skip
-FULL = {
-    "default": {}, "greedy": {"solver": "greedy"}, "float32": {"dtype": "float32"},
-    "pairs": {"max_order": 2}, "cheap terms": {"alpha": 0.2},
-}  # fmt: skip
-SHORT = {name_of(estimator): as_public(estimator) for estimator in ALL}
-META = {name_of(estimator): SHORT[name_of(estimator)] for estimator in META} | {
-    "BoltzmannImputer by means, default": BoltzmannImputer(how="mean", random_state=0)
-}
 
 
 def configurations():
-    """Yield (name, estimator) of each set of parameters."""
-    for name, parameters in FULL.items():
-        yield f"FSLLDensity, {name}", FSLLDensity(**parameters)
-    for name, (kind, parameters) in NETWORKS.items():
-        yield f"{type(kind).__name__}, {name}", clone(kind).set_params(**parameters)
-    for kind, sets in MACHINES.items():
-        for name, parameters in sets.items():
-            yield f"{kind}, {name}", clone(SHORT[kind]).set_params(**parameters)
-    yield from META.items()
+    """Yield (name, estimator): defaults, and each parameter of a model at a legal value."""
+    for estimator in ALL:
+        yield f"{name_of(estimator)}, default", as_public(estimator)
+    for estimator in MODELS:
+        for k, name in enumerate(sorted(VALUES.keys() & estimator.get_params().keys())):
+            legal = legal_values(estimator, name)
+            value = legal[k % len(legal)]
+            model = clone(as_public(estimator)).set_params(**{name: value})
+            yield f"{name_of(estimator)}, {name}={getattr(value, '__name__', value)}", model
 
 
 def fits():
     """The fits by name: (estimator, name of the table).
 
-    Defaults are fitted to all tables, other parameters to bits, and to gaps and strings by turns.
+    Defaults are fitted to all tables, others to bits, and to gaps and strings by turns.
     """
     found = {}
     for k, (name, estimator) in enumerate(configurations()):
-        is_default = name.endswith("default") or "," not in name
-        tables = TABLES if is_default else ["bits", ["gaps", "strings", "weights"][k % 3]]
-        for table in tables:
+        some = ["bits", ["gaps", "strings", "weights"][k % 3]]
+        for table in TABLES if name.endswith("default") else some:
             if table != "two threads" or "n_jobs" in estimator.get_params():
                 found[f"{name} on {table}"] = estimator, table
     return found

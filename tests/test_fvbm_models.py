@@ -210,26 +210,26 @@ def copied(strength=9.0):
 def test_copied_columns_hidden_together(chains_only):
     """Chains whose cells change one at a time would keep the values in which they begin.
 
-    False alarms: 1e-6, as 2,000 rows are right independently of each other, with probabilities
+    False alarms: 1e-6, as the rows are right independently of each other, with probabilities
     that sum to `expected`.
     """
-    network = copied()
+    network, n = copied(), 500
     states, log_p, _ = enumerate_states(network)
     rng = np.random.default_rng(1)
-    truth = states[rng.choice(len(states), 2000, p=np.exp(log_p - logsumexp(log_p)))]
+    truth = states[rng.choice(len(states), n, p=np.exp(log_p - logsumexp(log_p)))]
     rows, model = truth.copy(), estimator_of(network)
     rows[:, :2] = -1
     # Exact probabilities of both values given the rest, which is enumerated by hand.
     fields = network.fields(rows)[:, :24].reshape(-1, 2, 12)
     joint = fields[:, 0, :, None] + fields[:, 1, None] + network.coupling[:12, 12:24]
     p = np.exp(joint - logsumexp(joint, axis=(1, 2), keepdims=True))
-    exact = p.reshape(2000, -1).max(axis=1)
+    exact = p.reshape(n, -1).max(axis=1)
     X = rows_of(rows, 0)
     mode = model.impute(X, how="mode", n_steps=50, random_state=0)
     drawn = model.impute(X, how="sample", n_steps=50, random_state=0)
     for found, expected in ((mode, exact), (drawn, (p**2).sum(axis=(1, 2)))):
         right = (found[:, :2] == truth[:, :2]).all(axis=1).mean()
-        error = np.sqrt((expected * (1 - expected)).sum()) / 2000
+        error = np.sqrt((expected * (1 - expected)).sum()) / n
         assert abs(right - expected.mean()) < 4.9 * error
     values = np.arange(12)
     mean = np.column_stack([p.sum(axis=2) @ values, p.sum(axis=1) @ values])
@@ -253,7 +253,7 @@ def test_where_nothing_is_enumerated(n_values, seed, request):
         assert_allclose(found, exact[name], atol=atol)
         assert_array_equal(getattr(model, name)(X[::-2]), found[::-2])
     assert_array_equal(model.impute(X, how="mode", n_steps=300, random_state=0), mode)
-    assert_allclose(model.impute(X, n_steps=2000, random_state=0), mean, atol=0.25)
+    assert_allclose(model.impute(X, n_steps=1000, random_state=0), mean, atol=0.25)
     with pytest.raises(ValueError, match="too many to enumerate"):
         model.marginal(0)
     # Within 5 standard errors, and these are small.

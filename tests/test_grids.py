@@ -48,7 +48,7 @@ def assert_on_grids(frame, means=False):
 
 @each([*OF_ANY_TABLE[:-1], Location()])
 def test_what_models_draw_and_fill_lies_on_the_grids(estimator):
-    frame = on_grids()
+    frame = on_grids(150)
     model = clone(estimator).fit(frame)
     assert_on_grids(model.sample(200, random_state=0))
     gaps = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.3)
@@ -119,10 +119,9 @@ def prices(n=1500, n_places=25, seed=0):
     return frame.assign(size=(10 * np.exp(rng.normal(place / 20, 0.5))).round(3))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_few_numbers_are_filled_by_those_that_exist_as_often_right_as_by_forests(seed):
-    frame = prices(seed=seed)
-    hidden = np.random.default_rng(seed).random(frame.shape) < [0.15, 0.15, 0.15, 0]
+def test_few_numbers_are_filled_by_those_that_exist_as_often_right_as_by_forests():
+    frame = prices()
+    hidden = np.random.default_rng(0).random(frame.shape) < [0.15, 0.15, 0.15, 0]
     filled = BoltzmannImputer().fit_transform(frame.mask(hidden))
     for j, name in enumerate(["price", "other", "tax"]):
         rows = hidden[:, j]

@@ -276,22 +276,23 @@ def test_moments_are_those_of_rows_and_of_the_model(neurons):
 
 @pytest.fixture(scope="module")
 def logistic():
-    """A number with two maxima of a word's odds, a level that follows it, and flags."""
+    """A number with two maxima of a word's odds, another that follows it, and flags."""
     rng = np.random.default_rng(0)
-    x, levels = rng.uniform(-2, 2, size=1500), np.array(["low", "mid", "high"])
+    x = rng.uniform(-2, 2, size=1500)
     X = pd.DataFrame({
         "x": x, "word": np.where(rng.logistic(size=1500) < 2 * np.sin(3 * x), "yes", "no"),
         "colour": rng.choice(list("abcdefghij"), size=1500),
         "y": x + rng.normal(size=1500), "flag": rng.random(1500) < 0.5,
-        "level": levels[np.digitize(x + 0.5 * rng.normal(size=1500), [-0.5, 0.5])],
     })  # fmt: skip
-    return X, FVBMPseudoLikelihood(columns={"level": levels.tolist()}).fit(X)
+    three = X[["x", "word", "y"]]
+    model = FVBMPseudoLikelihood().fit(three)
+    result = statistics.bootstrap(model, three, n_resamples=12, random_state=0)
+    return model, result, FVBMPseudoLikelihood().fit(X)
 
 
 def test_effects_of_pairs_are_curves_of_log_odds(logistic):
     """The true one is within the band at nine of ten values; the average of each curve is 0."""
-    X, model = logistic
-    result = statistics.bootstrap(model, X, n_resamples=12, random_state=0)
+    model, result, whole = logistic
     display = PairEffectDisplay.from_estimator(model, ["x", "word"], bootstrap=result)
     (line,), true = display.lines_, 2 * np.sin(3 * display.values[0])
     assert line.get_label() == "word = yes" and display.ax_.get_xlabel() == "x"
@@ -301,20 +302,19 @@ def test_effects_of_pairs_are_curves_of_log_odds(logistic):
     assert ((low < true - true.mean() + 0.2) & (true - true.mean() - 0.2 < high)).mean() > 0.9
     other = PairEffectDisplay.from_estimator(model, ["word", "x"])
     assert_array_equal(other.lines_[0].get_ydata(), line.get_ydata())
-    many = PairEffectDisplay.from_estimator(model, ["colour", "y"])
+    many = PairEffectDisplay.from_estimator(whole, ["colour", "y"])
     assert len(many.lines_) == 8
     assert many.ax_.get_legend().get_title().get_text() == "8 strongest of 10"
     assert_allclose(many.effect.sum(axis=0), 0, atol=1e-9)
 
 
 def test_effects_of_two_ordered_columns_are_a_surface(logistic):
-    X, model = logistic
-    result = statistics.bootstrap(model, X, n_resamples=5, random_state=0)
+    model, result, whole = logistic
     display = PairEffectDisplay.from_estimator(model, ["x", "y"], bootstrap=result)
     assert_array_equal(display.image_.get_array(), display.effect.T)
     assert display.effect[0, 0] > 0 > display.effect[0, -1]
-    words = PairEffectDisplay.from_estimator(model, ["word", "colour"])
+    words = PairEffectDisplay.from_estimator(whole, ["word", "colour"])
     assert [label.get_text() for label in words.ax_.get_xticklabels()] == ["no", "yes"]
     for columns, message in [(["x", "x"], "two different"), (["word", "flag"], "a single number")]:
         with pytest.raises(ValueError, match=message):
-            PairEffectDisplay.from_estimator(model, columns)
+            PairEffectDisplay.from_estimator(whole, columns)

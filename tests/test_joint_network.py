@@ -95,7 +95,7 @@ def test_a_mixed_graph_is_found(missing):
 
 @pytest.fixture(scope="module")
 def X():
-    return numbers_and_words(400)
+    return numbers_and_words(200)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_without_numbers_it_is_the_network():
 
 
 def test_tables_with_gaps_atoms_and_values_that_do_not_occur():
-    X = with_gaps(wages(300)).assign(one="x")
+    X = with_gaps(wages(150)).assign(one="x")
     X["city"] = X["city"].astype(pd.CategoricalDtype([*X["city"].dropna().unique(), "Nowhere"]))
     result = statistics.inference(Location().fit(X), X)
     known = ["Nowhere" not in name and "one=" not in name for name in result.names]
@@ -158,8 +158,8 @@ def test_a_sparse_network_estimates_on_other_rows():
     class Sparse(SparseFVBM):
         _need = SparseFVBM._need._replace(scored=("number", "auto"))
 
-    X = chain(600, 1)
+    X = chain(400, 1)
     result = statistics.inference(Sparse(), X, split=0.5, random_state=0)
     assert result.pair_p_value()[2, 3] < 1e-6
     with pytest.raises(ValueError, match="split"):
-        statistics.inference(Sparse().fit(X), X)
+        statistics.inference(Sparse().fit(X[:100]), X)

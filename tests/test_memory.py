@@ -90,9 +90,9 @@ def test_the_default_density_is_not_named(monkeypatch):
 @each([FVBMPseudoLikelihood(n_draws=1, max_iter=1, alpha=0.1), *MODELS[2:5]])
 def test_parts_of_rows_make_no_difference(estimator, monkeypatch):
     """Nor to draws of missing cells, each of which depends on the number of its row."""
-    table = people(60).drop(columns="kids")
+    table = people(30).drop(columns="kids")
     for k in range(6):
-        table[f"c{k}"] = np.random.default_rng(k).choice(list("abcde"), 60)
+        table[f"c{k}"] = np.random.default_rng(k).choice(list("abcde"), 30)
     table = table.astype(object).mask(np.random.default_rng(9).random(table.shape) < 0.4)
     expected = clone(estimator).fit(table).score_samples(table)
     for module, name in ((_coded_rows, "EXPANDED"), (_potts_model, "FIELDS")):

@@ -26,7 +26,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 simulated = pytest.mark.parametrize(
     ("n_tables", "gaps"),
-    [(8, 0.0), (4, 0.1), *(pytest.param(40, p, marks=pytest.mark.slow) for p in (0.0, 0.1))],
+    [(8, 0.0), (2, 0.1), *(pytest.param(40, p, marks=pytest.mark.slow) for p in (0.0, 0.1))],
 )
 
 

@@ -10,12 +10,19 @@ from networks import spins
 from numpy.testing import assert_allclose, assert_array_equal
 from rounding import another_processor
 
+import sklearn_boltz
 from private import bernoulli_mean, register_bytes
 from sklearn_boltz import FVBMPseudoLikelihood
 
+# Of kernels alone: most of the time would be spent in importing the libraries of the others.
 KERNELS = """
+import sys, types
 import numpy as np
-from private import bernoulli_mean, register_bytes
+for name in ("sklearn_boltz", "sklearn_boltz.numerics", "sklearn_boltz.units"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = ["/".join([sys.argv[1], *name.split(".")[1:]])]
+from sklearn_boltz.numerics._random_kernel import register_bytes
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 x = np.linspace(-3, 3, 200).reshape(2, 100)
 bernoulli_mean(x, np.zeros(100))
 print(register_bytes(), *x.ravel().tolist())
@@ -25,8 +32,8 @@ print(register_bytes(), *x.ravel().tolist())
 @pytest.mark.parametrize(("asked", "most"), [("16", 16), ("32", 32)])
 def test_an_environment_variable_narrows_the_registers_of_kernels(asked, most, monkeypatch):
     monkeypatch.setenv("SKLEARN_BOLTZ_REGISTER_BYTES", asked)
-    command, here = [sys.executable, "-c", KERNELS], Path(__file__).parent
-    told = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", KERNELS, Path(sklearn_boltz.__file__).parent]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     width, *found = told.split()
     x = np.linspace(-3, 3, 200).reshape(2, 100)
     bernoulli_mean(x, np.zeros(100))

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from contract.estimators import MACHINES, OF_BATCHES, UNLABELLED, as_public, each
+from contract.estimators import MACHINES, UNLABELLED, as_public, each, each_with
 from contract.state import assert_goes_on
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -43,16 +43,14 @@ def mixed(estimator, **parameters):
     return clone(estimator).set_params(columns={"degrees": "gaussian"}, **parameters)
 
 
-@each(MACHINES)
-@pytest.mark.parametrize("form", [np.asarray, np.float32, csr_array, "batches"])
+# The first two learn from batches as well.
+@each_with("form", [np.asarray, "batches", csr_array, np.float32], MACHINES)
 def test_whole_numbers_of_an_array_are_read_as_those_of_a_frame(estimator, form):
     X = np.random.default_rng(0).integers([2, 3, 5, 200], size=(90, 4))
     frame, new = pd.DataFrame(X), np.array([[1, 2, 4, 150], [0, 2, 7, 30], [1, 0, 1, 999]])
     y = [X[:, 0]] if isinstance(estimator, RBMClassifier) else []
     expected = as_public(estimator).fit(frame, *y)
     if form == "batches":
-        if estimator not in OF_BATCHES[:2]:
-            pytest.skip("not in batches, or not without labels")
         model = clone(estimator).fit(Batches([X[:40], X[40:]]))
         expected = clone(estimator).fit(Batches([frame[:40], frame[40:]]))
     else:

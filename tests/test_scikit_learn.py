@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from contract.estimators import DENSITIES, each, name_of, stochastic_checks
+from contract.estimators import DENSITIES, each, name_of, short, stochastic_checks
 from contract.frames import bits
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +23,7 @@ from sklearn_boltz import (
 OF_NUMBERS = [*DENSITIES[:-2], SparseFVBM(alpha=1.0), DENSITIES[-1]]
 # Its figures of weights are to be exact: no chains, one mini-batch.
 LABELLED = sklearn_boltz.RBMClassifier(
-    10, columns="gaussian", generative=0.0, learning_rate=0.12, batch_size=100, max_iter=15,
+    6, columns="gaussian", generative=0.0, learning_rate=0.2, batch_size=100, max_iter=10,
     early_stopping=False,
 )  # fmt: skip
 NETWORK = FVBMPseudoLikelihood(alpha=0.1)
@@ -44,13 +43,6 @@ TUNED = {
     "TAPDBM": ("init", 0.01, 1.5),
     "TAPRBM": ("init", 0.01, 3.0),
 }
-
-
-def short(estimator):
-    """With the least training, which these checks do not look at."""
-    least = {"max_iter": 1, "pretrain_max_iter": 1, "max_components": 1}
-    known = least.keys() & estimator.get_params(deep=False) if hasattr(estimator, "init") else ()
-    return clone(estimator).set_params(**{name: least[name] for name in known})
 
 
 def left_out(estimator):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from contract.frames import bits
 from contract.once import once
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from sklearn.utils._param_validation import make_constraint
 
 import sklearn_boltz
 from sklearn_boltz import (
@@ -122,6 +123,13 @@ def as_public(estimator):
     return kind(**estimator.get_params(deep=False))
 
 
+def short(estimator):
+    """With the least training, which a test does not look at."""
+    least = {"max_iter": 1, "pretrain_max_iter": 1, "max_components": 1}
+    known = least.keys() & estimator.get_params(deep=False) if hasattr(estimator, "init") else ()
+    return clone(estimator).set_params(**{name: least[name] for name in known})
+
+
 def labels(estimator, X):
     """What `fit` of a public estimator wants besides a table."""
     return [by_turns(X)] if is_classifier(estimator) else []
@@ -216,3 +224,9 @@ VALUES = {
                 "truncated_gauss_bernoulli"],
     "warm_start": [False, True],
 }  # fmt: skip
+
+
+def legal_values(estimator, name):
+    """Those of the list above that a parameter of an estimator takes."""
+    allowed = [make_constraint(c) for c in estimator._parameter_constraints[name]]
+    return [v for v in VALUES[name] if any(c.is_satisfied_by(v) for c in allowed)]
