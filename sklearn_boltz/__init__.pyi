@@ -225,10 +225,10 @@ class InfiniteRBM(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any: ...
 
 class MaximumEntropy(TransformerMixin, BaseEstimator):
-    def __init__(self, *, terms: Any = ..., count_potential: bool = ..., alpha: float = ..., columns: str | list[Any] | dict[Any, Any] = ..., tol: float = ..., moment_tol: float = ..., max_iter: int | None = ..., warm_start: bool = ..., unseen: Literal["smooth", "error", "missing"] = ..., sampler: Any = ..., random_state: int | np.random.RandomState | np.random.Generator | None = ..., verbose: int = ...) -> None: ...
+    def __init__(self, *, terms: Any = ..., count_potential: bool = ..., alpha: Literal["auto"] | float = ..., columns: str | list[Any] | dict[Any, Any] = ..., tol: float = ..., moment_tol: float = ..., max_iter: int | None = ..., warm_start: bool = ..., unseen: Literal["smooth", "error", "missing"] = ..., sampler: Any = ..., random_state: int | np.random.RandomState | np.random.Generator | None = ..., verbose: int = ...) -> None: ...
     terms: Any
     count_potential: bool
-    alpha: float
+    alpha: Literal["auto"] | float
     columns: str | list[Any] | dict[Any, Any]
     tol: float
     moment_tol: float
@@ -245,7 +245,7 @@ class MaximumEntropy(TransformerMixin, BaseEstimator):
     count_potential_: Any
     n_values_: Any
     values_: Any
-    alpha_: float
+    alpha_: Any
     solver_: Literal["newton", "sampling"]
     n_iter_: int
     converged_: bool

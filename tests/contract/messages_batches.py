@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from private import _counts, _objective, network_rows
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
 RNG = np.random.default_rng(0)
@@ -130,7 +130,6 @@ CASES = {
     "new categories that unseen takes as missing": lambda: new_categories(
         FVBMPseudoLikelihood(unseen="missing")
     ),
-    "new categories for a model of bits": lambda: new_categories(MaximumEntropy()),
     # Numbers of batches.
     "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),

@@ -89,7 +89,9 @@ CASES = {
     "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
     "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
     "a column of three values that others determine": lambda: fit(OF_THREE, alpha=0.0),
-    "the likelihood of three values": lambda: likelihood(np.column_stack([BITS, THREE_VALUES])),
+    "errors of the likelihood of three values": lambda: statistics.inference(
+        likelihood(np.column_stack([BITS, THREE_VALUES])), np.column_stack([BITS, THREE_VALUES])
+    ),
     "the likelihood of values that never meet": lambda: likelihood(APART),
     "the likelihood of a face of three": lambda: likelihood(NEITHER_NONE_NOR_ALL),
     "edges as numbers": lambda: SparseFVBM(edges=np.ones((4, 4), np.int64)).fit(BITS),

@@ -79,7 +79,9 @@ CASES = {
     ),
     "more values than kernels number": network(np.arange(40_000)[:, None], columns=range(40_000)),
     "bslm of categories": network(CODES, solver="bslm"),
-    "likelihood of categories": lambda: MaximumEntropy().fit(seven(np.arange(40) % 3)),
+    "counts of categories": lambda: MaximumEntropy(count_potential=True).fit(
+        seven(np.arange(40) % 3)
+    ),
     "init of other columns": lambda: SDCPRBM(
         5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
     ).fit(people(n_rare=6)),
