@@ -465,7 +465,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
     def _fills_cells(self, density, how=None):
-        """Whether it fills each cell by itself, as the default network does; others have no median."""
+        """Whether a density fills each cell by itself, as the default network does."""
         found = self._encoder is not None and isinstance(density, Network)
         if how == "median" and not found:
             raise ValueError(
