@@ -294,7 +294,7 @@ class CouplingDisplay:
         strength = np.abs(weight)
         if self.significant is not None:
             strength = np.where(self.significant, strength, 0)
-        edges = strongest_edges(strength, min_coupling=min_coupling, n_edges=n_edges)
+        edges = strongest_edges(strength, min_coupling, n_edges)
         n_all = np.count_nonzero(np.triu(strength, 1))
         if len(edges[0]) < n_all:
             title = f"{title}\n({len(edges[0])} strongest\nof {n_all:,})"

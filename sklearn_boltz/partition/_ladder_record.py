@@ -138,18 +138,7 @@ class Record:
         return bool((self.acceptances() < BROKEN).any())
 
     def estimate(self, tol, reached):
-        """ln Z at the top, in the form of an estimate.
-
-        Parameters
-        ----------
-        tol : float
-        reached : bool
-            Whether the error is what was asked for.
-
-        Returns
-        -------
-        estimate : Bunch
-        """
+        """ln Z at the top as an estimate; `reached` tells whether the error is at most `tol`."""
         values, errors = mean_and_error(self.log_partitions())
         value, std_err = float(values[-1]), float(errors[-1])
         estimate = LogPartition(
@@ -203,16 +192,9 @@ class Record:
 
 
 def ratios_by_chain(forward, backward):
-    """Bennett's ratios with the contributions of the chains.
+    """Bennett's ratios with the contributions of the chains, (n_pairs, n_chains).
 
-    Parameters
-    ----------
-    forward, backward : ndarray of float64 of shape (n_pairs, n_rounds, n_chains)
-        As of `bennett`.
-
-    Returns
-    -------
-    ratios : ndarray of float64 of shape (n_pairs, n_chains)
+    From `forward` and `backward`, as of `bennett`, of shape (n_pairs, n_rounds, n_chains).
     """
     n_pairs = len(forward)
     value, _ = bennett(forward.reshape(n_pairs, -1), backward.reshape(n_pairs, -1))

@@ -19,16 +19,7 @@ RHO_MARGIN = 1e-6
 def tilted_moments(b, a, low, high):
     """ln ∫ exp(b x − a x² / 2) dx over [low, high], and the mean and variance of that density.
 
-    Parameters
-    ----------
-    b, a : array-like
-        Of any shapes that broadcast. `a` may have any sign.
-    low, high : float
-
-    Returns
-    -------
-    log_partition, mean, variance : ndarray
-        float32 if all inputs are float32, and otherwise float64.
+    b and a broadcast, and `a` may have any sign. Results are float32 if both are, else float64.
     """
     b, a = np.asarray(b), np.asarray(a)
     # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
@@ -418,17 +409,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
 def _fitted(X, counts, low, high, weights=None):
     """Maximum-likelihood U and V for the values of columns and one more uniform value.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-    counts : ndarray of float64 of shape (n_units,)
-        Number of nonzero values of each column.
-    low, high : float
-    weights : ndarray of float64 of shape (n_rows,), default=None
-
-    Returns
-    -------
-    intercept, precision : ndarray of float64 of shape (n_units,)
+    `counts` are the numbers of nonzero values of each column.
     """
     n_units, width = X.shape[1], high - low
     first, second = (observed_sums(values, weights)[0] for values in (X, _square(X)))
