@@ -183,12 +183,12 @@ class SDCPRBM(MiniBatchEstimator):
     track_likelihood : bool or float, default=True
         Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
         after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
-        units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
-        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
-        where more than the usual cost is allowed, from a ladder of saved models, and the larger
-        estimate is used where they differ. A number is this cost in multiplications, as a fraction
-        of those of training; True means 0.12 with early stopping, 0.07 without it if there are
-        fewer than 100,000 weights (8 to 11 % of the time), and 1 with `tempered`. With early
+        units in the smaller layer, ln Z is exact, costs almost nothing and is computed after each
+        epoch. Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or
+        more or where more than the usual cost is allowed, from a ladder of saved models, and the
+        larger estimate is used where they differ. A number is this cost in multiplications, as a
+        fraction of those of training; True means 0.12 with early stopping, 0.07 without it if there
+        are fewer than 100,000 weights (8 to 11 % of the time), and 1 with `tempered`. With early
         stopping, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"

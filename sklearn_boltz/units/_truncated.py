@@ -22,7 +22,7 @@ def tilted_moments(b, a, low, high):
     b and a broadcast, and `a` may have any sign. Results are float32 if both are, else float64.
     """
     b, a = np.asarray(b), np.asarray(a)
-    # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
+    # For a small layer, `np.broadcast_arrays` would take longer than the moments.
     shape, dtype = np.broadcast(b, a).shape, np.result_type(b, a)
     dtype = np.float32 if dtype == np.float32 else np.float64
     given, out = np.empty((2, *shape), dtype), np.empty((3, *shape), dtype)
@@ -76,8 +76,8 @@ class TruncatedGaussian(Quadratic):
     are drawn by inverting the distribution function at uniform random numbers.
 
     With a positive precision, `low` 0 and a `high` that is never reached, these are the rectified
-    linear units (ReLU) of [2]_: ``SDCPRBM(hidden="relu")``. Those of Nair and Hinton (2010),
-    max(0, x + noise), are others.
+    linear units (ReLU) of [2]_: ``SDCPRBM(hidden="relu")``. The units of Nair and Hinton (2010),
+    max(0, x + noise), are different.
 
     References
     ----------

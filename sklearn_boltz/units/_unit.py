@@ -596,7 +596,7 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            Of the same type.
+            Units of the same type.
         """
         return type(self).neutral(len(self), self._dtype)
 
@@ -609,7 +609,7 @@ class UnitType:
         beta : float
             Inverse temperature, 0 for `base` and 1 for these units.
         base : UnitType
-            Of the same type.
+            Units of the same type.
 
         Returns
         -------
@@ -727,7 +727,7 @@ class UnitType:
         mean : ndarray
             An array of the broadcast shape.
         variance : ndarray
-            Of the same shape.
+            An array of the same shape.
         """
         raise NotImplementedError
 
@@ -826,7 +826,7 @@ class UnitType:
 
 
 def between(base, units, beta):
-    """`UnitType.annealed` of units of which ln w(x) is linear in the parameters."""
+    """`UnitType.annealed` for units whose ln w(x) is linear in the parameters."""
     found = copy(units)
     for name, there in base.parameters().items():
         here = getattr(units, name)
