@@ -90,7 +90,7 @@ class PairEffectDisplay:
             A fitted network. One of both columns has more than two values.
         columns : sequence of two int or str
             The labels of the columns in a data frame, or their numbers in an array.
-        bootstrap : BootstrapResult, default=None
+        bootstrap : NetworkBootstrap, default=None
             What :func:`~sklearn_boltz.statistics.bootstrap` returned for this estimator, for bands.
         ax : matplotlib Axes, default=None
             Axes to draw on. None means a new figure.
