@@ -161,21 +161,9 @@ class Density(
         return estimate.value
 
     def _cached(self, name, compute, *others):
-        """A figure that follows from the fitted parameters, such as ln Z.
+        """A figure that follows from the fitted parameters, such as ln Z, and from other arrays.
 
         It is computed again where their content has changed, however a user has changed it.
-
-        Parameters
-        ----------
-        name : str
-        compute : callable
-            Without arguments.
-        *others : ndarray
-            What the figure depends on besides.
-
-        Returns
-        -------
-        figure : object
         """
         derived, state = vars(self).setdefault("_derived", {}), fingerprint(self._parameters())
         if derived.get("parameters") != state:

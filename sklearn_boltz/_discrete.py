@@ -229,16 +229,8 @@ class DiscreteDensity(Density):
     def _fill(self, X, missing, how, impute, generator):
         """A copy of a table in which missing cells have values.
 
-        Parameters
-        ----------
-        X : array-like or data frame
-        missing : ndarray of bool of shape (n_samples, n_features)
-        how : {"mean", "mode", "sample"}
-            Strings and levels have no mean: the mode is taken for that.
-        impute : callable
-            From `how`, the rows as numbers without missing cells.
-        generator : Generator
-            Draws numbers from their bins.
+        `impute` makes of `how` the rows as numbers without missing cells. Strings and levels have
+        no mean: the mode is taken for that. The generator draws numbers from their bins.
         """
         table, numbers = self._encoder, {}
         if how == "mean":

@@ -21,20 +21,8 @@ def take_new_values(estimator, X, sample_weight=None):
     """Add values that fits before did not see to the columns where the model can grow.
 
     One warning tells of all others, which count as missing. Models of codes learn or refuse codes
-    themselves.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted. Its table is replaced where a column grows.
-    X : array-like, data frame or Batches
-        The rows of a fit that continues.
-    sample_weight : array-like of shape (n_samples,), default=None
-
-    Returns
-    -------
-    places : dict
-        From the numbers of columns that have grown to the new codes of their old values.
+    themselves. -> a dict from the numbers of columns that have grown to the new codes of their
+    values.
     """
     table = estimator._encoder
     if estimator.unseen == "error" or table.header is None and not table.is_word.any():
@@ -90,14 +78,7 @@ def _message(estimator, lost, values, share):
 
 
 def recoded(codes, places):
-    """Codes of rows in columns that have grown, -1 where a cell is missing.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n, n_columns)
-    places : dict
-        As of `take_new_values`.
-    """
+    """Codes of rows in columns that have grown, -1 where a cell is missing."""
     if not places:
         return codes
     codes = codes.astype(np.int32)

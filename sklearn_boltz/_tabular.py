@@ -125,20 +125,11 @@ class Tabular:
         return list(map(kind_of, self._entries()))
 
     def _given(self, given, values=lambda j: ()):
-        """The columns for which a user gives values, and their codes, or numbers themselves.
+        """Numbers of the columns for which a user gives values, and their codes, or numbers.
 
-        Parameters
-        ----------
-        given : dict or None
-            From names or numbers of columns to values as the training table has them.
-        values : callable
-            From a column of numbers that stand for themselves to those it may have; to none for
-            any numbers.
-
-        Returns
-        -------
-        columns : ndarray of int
-        codes : ndarray of int or float
+        `given` is a dict from names or numbers of columns to values as the training table has them,
+        or None. `values` makes of a column of numbers that stand for themselves those it may have;
+        none for any numbers.
         """
         found = {}
         for feature, value in (given or {}).items():

@@ -2,11 +2,9 @@
 
 import sys
 import warnings
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 
-EVERYTHING = "everything"
 # What the present call of the user was warned of; None if every warning is given.
 _TOLD = ContextVar("told", default=None)
 
@@ -26,35 +24,25 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=find_stack_level())
 
 
-@contextmanager
-def telling_once(*, nothing=False):
-    """Context of a call of the user of which several steps have to warn of the same thing.
-
-    With `nothing`, of a step after one that has given the warnings.
-    """
-    told = _TOLD.get()
-    token = _TOLD.set({EVERYTHING} if nothing else set() if told is None else told)
-    try:
-        yield
-    finally:
-        _TOLD.reset(token)
-
-
 def told_once(method):
-    """A method as one call of the user in the sense of `telling_once`."""
+    """A method whose steps give a warning of the same thing only once; see `warn_once`."""
 
     @wraps(method)
     def telling(*args, **kwargs):
-        with telling_once():
+        told = _TOLD.get()
+        token = _TOLD.set(set() if told is None else told)
+        try:
             return method(*args, **kwargs)
+        finally:
+            _TOLD.reset(token)
 
     return telling
 
 
 def warn_once(what, message):
-    """Give a warning, but not the second one of the same thing in a context of `telling_once`."""
+    """Give a warning, but not the second one of the same thing in a method that is `told_once`."""
     told = _TOLD.get()
-    if told is None or not told & {what, EVERYTHING}:
+    if told is None or what not in told:
         warn(message)
     if told is not None:
         told.add(what)

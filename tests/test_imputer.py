@@ -379,8 +379,9 @@ def test_what_is_filled_of_independent_columns():
     assert found["auto"]["wait"] == found["mode"]["wait"] == found["mean"]["wait"]
     assert found["mean"]["wait"] == pytest.approx(known["wait"].mean(), abs=0.02)
     assert found["median"]["wait"] == pytest.approx(known["wait"].median(), abs=0.05)
-    with pytest.raises(ValueError, match="how='median' is for the network"):
-        BoltzmannImputer(SDCPRBM(max_iter=2), how="median").fit_transform(gaps)
+    given = BoltzmannImputer(SDCPRBM(max_iter=2)).fit(gaps).set_params(how="median")
+    for method in (given.transform, given.fit):
+        pytest.raises(ValueError, method, gaps).match("how='median' is for the network")
 
 
 def test_of_few_numbers_one_of_a_likely_bin_is_filled():

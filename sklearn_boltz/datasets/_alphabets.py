@@ -29,17 +29,7 @@ def check_alphabet(alphabet):
 
 
 def recognised(counts):
-    """The alphabet of a file, by the letters in it.
-
-    Parameters
-    ----------
-    counts : dict of int
-        How often each letter occurs, without gaps.
-
-    Returns
-    -------
-    alphabet : {"protein", "dna", "rna"}
-    """
+    """The alphabet "protein", "dna" or "rna", by how often each letter, without gaps, occurs."""
     n_letters = {c: n for c, n in counts.items() if c not in ANY["dna"]}
     n_bases = sum(n_letters.get(c, 0) for c in "ACGTU")
     if not n_bases or n_bases < LEAST_BASES * sum(n_letters.values()):

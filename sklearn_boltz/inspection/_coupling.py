@@ -16,13 +16,13 @@ from sklearn_boltz.inspection._network import (
 )
 from sklearn_boltz.inspection._pairs import block_norms, joint_of, signed_norms
 
-# Default limit of edges: a graph with more than this, and with more than two for each node, is
-# hard to read.
+# Default limit of the number of edges: a graph with more of them, and with more than two for each
+# node, is hard to read.
 READABLE_EDGES = 40
 # Smallest font of names beside the heat map, in points. If they do not fit, they are left out.
 SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
-# By default, a figure has room for names of 12 letters beside the heat map, and for longer ones up
-# to 60 letters gets wider by this many inches a letter.
+# By default, a figure has room for names of 12 letters beside the heat map. For longer names, of up
+# to 60 letters, it gets wider by this many inches for each letter.
 USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
 # The colour of pairs without a test.
 UNTESTED = "0.8"
@@ -47,8 +47,8 @@ class CouplingDisplay:
     untested : ndarray of bool of shape (n_features, n_features), default=None
         Which pairs have no test. None if unknown.
     norms : ndarray of shape (n_features, n_features), default=None
-        With `value_names`, the edges of the graph, which have signs if one is negative. None means
-        the Frobenius norms of the blocks.
+        With `value_names`, the weights of the edges of the graph. They have signs if one of them is
+        negative. None means the Frobenius norms of the blocks.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class CouplingDisplay:
     The graph has one node for each variable. If some variables have more than two values, an edge
     is the Frobenius norm of a block (`interaction_scores` without the average product correction).
     It has a sign, that of the trend, if all columns of more than two values are ordinal or in bins.
-    Its significance is that in the table of :func:`~sklearn_boltz.statistics.inference`.
+    Its significance is taken from the table of :func:`~sklearn_boltz.statistics.inference`.
 
     Where numbers have normal scores, couplings are those of
     :func:`~sklearn_boltz.statistics.joint_network`, with one entry for each number.
@@ -136,7 +136,7 @@ class CouplingDisplay:
             and left out of the graph. The tests are those of
             :func:`~sklearn_boltz.statistics.inference`, whose estimates are without the default
             penalty; colours and widths are those of `coupling_`. Pairs without a test are grey in
-            the heat map, and left out of the graph, whose title has their number.
+            the heat map, and left out of the graph, whose title says how many they are.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05
@@ -294,7 +294,7 @@ class CouplingDisplay:
         strength = np.abs(weight)
         if self.significant is not None:
             strength = np.where(self.significant, strength, 0)
-        edges = strongest_edges(strength, min_coupling=min_coupling, n_edges=n_edges)
+        edges = strongest_edges(strength, min_coupling, n_edges)
         n_all = np.count_nonzero(np.triu(strength, 1))
         if len(edges[0]) < n_all:
             title = f"{title}\n({len(edges[0])} strongest\nof {n_all:,})"

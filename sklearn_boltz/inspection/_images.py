@@ -42,24 +42,11 @@ def as_images(rows, image_shape):
 
 
 def draw_grid(images, n_columns, ax, *, cmap, missing="none", **style):
-    """Draw images from left to right and from top to bottom.
+    """Draw images of shape (n, height, width) from left to right and from top to bottom.
 
-    Parameters
-    ----------
-    images : ndarray of shape (n, height, width)
-    n_columns : int or None
-        None for a grid that is two to four times as wide as high.
-    ax : matplotlib Axes or None
-    cmap : str or matplotlib Colormap
-    missing : color
-        Colour of NaN.
-    **style : dict
-        Arguments of `imshow`, the same for all.
-
-    Returns
-    -------
-    ax : matplotlib Axes artists : list of AxesImage, one for each image line_centers : ndarray of
-    shape (n_lines,), the y coordinates of lines of images
+    `n_columns` None is a grid that is two to four times as wide as high, `missing` the colour of
+    NaN, and `style` arguments of `imshow` for all. -> the axes, a list of AxesImage, and the y
+    coordinates of the lines of images.
     """
     n, height, width = images.shape
     if n_columns is None:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_array
 
 from sklearn_boltz.inspection._axes import axes_or_new
 
-# Colours of letters of one kind, which differ for the colour-blind, too; all others are grey.
+# The colour of each group of letters, which colour-blind readers can distinguish; others are grey.
 NUCLEOTIDES = {"A": "#009e73", "C": "#0072b2", "G": "#e69f00", "TU": "#d55e00"}
 RESIDUES = {
     "AFILMVW": "0.2",  # hydrophobic
@@ -52,7 +52,7 @@ def plot_logo(heights, letters, *, positions=None, ax=None):
 
     Examples
     --------
-    The letters of an alignment of four sites, each as high as it is frequent:
+    The letters of an alignment of four sites; the height of each is its frequency:
 
     >>> import numpy as np
     >>> from sklearn_boltz.datasets import make_alignment

@@ -201,19 +201,7 @@ class MomentsDisplay:
 
 
 def compared(data, model, n_triplets, generator):
-    """Moments of rows of 0 and 1 of data and of a model.
-
-    Parameters
-    ----------
-    data, model : ndarray of float64 of shape (n, d)
-    n_triplets : int
-    generator : RandomState
-
-    Returns
-    -------
-    moments : Bunch
-        As in `MomentsDisplay`.
-    """
+    """Moments, as in `MomentsDisplay`, of rows of 0 and 1 of data and of a model, (n, d) float."""
     d = data.shape[1]
     centre = data.mean(axis=0)
     orders = {

@@ -22,31 +22,11 @@ LINE_LENGTH = 12
 
 
 def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, random_state):
-    """Draw nodes, edges and a legend.
+    """Draw nodes, edges and a legend; -> the LineCollection of the edges, and the nodes' positions.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    weight : ndarray of shape (n_nodes, n_nodes)
-        The couplings.
-    edges : tuple of two ndarray of int of shape (n_edges,)
-        Both ends of each edge, the topmost last.
-    names : list of str
-        Names of the nodes.
-    style : EdgeStyle
-    layout : str or ndarray of shape (n_nodes, 2)
-        As `resolved_layout` returns it.
-    groups : sequence of length n_nodes, or None
-    legend : str or None
-        Title of the legend of the edges; None for no legend.
-    random_state : int or RandomState instance
-
-    Returns
-    -------
-    lines : LineCollection
-        The edges.
-    xy : ndarray of shape (n_nodes, 2)
-        Positions of the nodes.
+    `weight`, (n_nodes, n_nodes), are the couplings, and `edges` both ends of each edge, the topmost
+    last. `layout` is that of `resolved_layout`, and `groups` has a label for each node, or is None.
+    `legend` is the title of the legend of the edges; None for no legend.
     """
     from matplotlib.collections import LineCollection
 
@@ -74,22 +54,11 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
 # Edges.
 
 
-def strongest_edges(strength, *, min_coupling=0.0, n_edges=None):
-    """The pairs to draw, by strength.
+def strongest_edges(strength, min_coupling, n_edges):
+    """Both ends j < k of the edges to draw; the strongest one comes last, on top of the others.
 
-    Parameters
-    ----------
-    strength : ndarray of shape (n_nodes, n_nodes)
-        Symmetric and not negative. 0 means no edge.
-    min_coupling : float, default=0.0
-        Weaker edges are left out.
-    n_edges : int, default=None
-        Maximum number of edges. None means all.
-
-    Returns
-    -------
-    j, k : ndarray of int of shape (n_drawn,)
-        Both ends of each edge, with j < k. The strongest edge comes last, on top of the others.
+    `strength`, (n_nodes, n_nodes), is symmetric, and 0 where there is no edge. Edges below
+    `min_coupling` are left out, and all but the `n_edges` strongest, unless that is None.
     """
     j, k = np.nonzero(np.triu((strength > 0) & (strength >= min_coupling), 1))
     order = np.argsort(strength[j, k], kind="stable")
@@ -100,16 +69,9 @@ def strongest_edges(strength, *, min_coupling=0.0, n_edges=None):
 class EdgeStyle:
     """Width, colour and line style of an edge, from its coupling.
 
-    Parameters
-    ----------
-    cmap : str or matplotlib Colormap
-        Its upper half is for positive couplings, its lower half for negative ones.
-    limit : float
-        The coupling of the widest line.
-    signed : bool
-        Whether couplings have signs. If not, all edges are grey.
-    n_nodes : int
-        Number of nodes. Edges are thinner if there are many.
+    The upper half of `cmap` is for positive couplings and its lower half for negative ones; edges
+    whose couplings have no signs are grey. A coupling of `limit` has the widest line, which is
+    thinner if there are many nodes.
     """
 
     def __init__(self, cmap, limit, signed, n_nodes):
@@ -175,20 +137,16 @@ def draw_legends(ax, group_colour, edge_handles, title):
     from matplotlib.patches import Patch
 
     beside = {"frameon": False, "borderaxespad": 0, "alignment": "left", "fontsize": "small"}
-    shown = []
     if group_colour:
         patches = [Patch(fc=c, ec="0.3", lw=0.6, label=group) for group, c in group_colour.items()]
-        shown.append(
-            ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), **beside)
-        )
+        groups = ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), **beside)
     if edge_handles:
         ax.legend(
             handles=edge_handles, title=title, title_fontsize="small", handlelength=2.8,
             loc="lower left", bbox_to_anchor=(1.01, 0), **beside,
         )  # fmt: skip
-        # A second call of legend would replace the first legend.
-        for legend in shown:
-            ax.add_artist(legend)
+        if group_colour:  # the second call of legend has replaced the first legend
+            ax.add_artist(groups)
 
 
 # Positions of the nodes.
@@ -265,21 +223,10 @@ def _lying(positions):
 
 
 def spread(xy, size, area):
-    """Fill the plot, and move nodes apart until none overlap, if there is room.
+    """Fill the plot, and move nodes apart until none overlap, if there is room; -> their positions.
 
-    Parameters
-    ----------
-    xy : ndarray of shape (n_nodes, 2)
-        Where the nodes are, in any units.
-    size : ndarray of shape (n_nodes, 2)
-        Width and height of each, in points.
-    area : ndarray of shape (2,)
-        Width and height of the plot, in points.
-
-    Returns
-    -------
-    xy : ndarray of shape (n_nodes, 2)
-        Positions in points.
+    `xy`, (n_nodes, 2), are positions in any units. The result, `size` of the nodes and `area` of
+    the plot are in points.
     """
     size = size + GAP
     low, high, extent = size / 2, area - size / 2, np.ptp(xy, axis=0)
@@ -305,15 +252,7 @@ def spread(xy, size, area):
 
 
 class Nodes:
-    """Names in boxes that fit them, small enough to leave room for the edges.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Axes of final size.
-    names : list of str
-    colours : list of colors
-    """
+    """Names in boxes that fit them, small enough to leave room for edges, in axes of final size."""
 
     def __init__(self, ax, names, colours):
         self.ax, self.points = ax, 72 / ax.figure.dpi

@@ -23,7 +23,7 @@ class PairEffectDisplay:
         The coupling in nats of each value of the first column with each one of the second; rows and
         columns sum to 0.
     values : sequence of two ndarrays
-        The values of both columns; of numbers in bins, their medians.
+        The values of both columns; for numbers in bins, the medians of the bins.
     names : sequence of two str
         Names of the columns.
     is_ordered : sequence of two bool
@@ -38,7 +38,7 @@ class PairEffectDisplay:
     figure_ : matplotlib Figure
         The figure of the axes.
     lines_ : list of matplotlib Line2D
-        The curves; none of a surface.
+        The curves; empty for a surface.
     image_ : matplotlib QuadMesh or None
         The surface of two columns that are both ordered, or both not.
 
@@ -48,12 +48,13 @@ class PairEffectDisplay:
 
     Notes
     -----
-    In a pairwise network, ln p(b | a, rest) is the coupling of a and b, and what does not depend on
-    a. Of an ordered column and one without an order, each curve is how much a value of the second
-    gains, in nats, where the first has a certain value, against the mean over all values; of two
-    values, it is their log odds. Two ordered columns have a surface, which is high where both
-    values occur together more often than the rest of the row explains. With `bootstrap`, curves
-    have bands, and a surface is hatched where the interval has both signs.
+    In a pairwise network, ln p(b | a, rest) is the coupling of a and b plus a term that does not
+    depend on a. For a column with an order and one without, each value of the second has a curve:
+    its coupling with the values of the first, in nats, relative to the mean over all of its values.
+    If the second column has two values, the curve shows their log odds. For two columns with an
+    order, or two without, there is a surface, which is high where both values occur together more
+    often than the rest of the row explains. With `bootstrap`, curves have bands, and a surface is
+    hatched where the interval has both signs.
 
     Examples
     --------
@@ -89,7 +90,7 @@ class PairEffectDisplay:
             A fitted network. One of both columns has more than two values.
         columns : sequence of two int or str
             The labels of the columns in a data frame, or their numbers in an array.
-        bootstrap : BootstrapResult, default=None
+        bootstrap : NetworkBootstrap, default=None
             What :func:`~sklearn_boltz.statistics.bootstrap` returned for this estimator, for bands.
         ax : matplotlib Axes, default=None
             Axes to draw on. None means a new figure.
@@ -104,8 +105,8 @@ class PairEffectDisplay:
         Raises
         ------
         ValueError
-            If the columns are not two different ones, are both binary, or are numbers with normal
-            scores, which have one coupling.
+            If the columns are not two different ones, if both are binary, or if one is a number
+            with normal scores: a single number then describes their coupling.
         """
         check_is_fitted(estimator)
         names, value_names = names_of(estimator)
@@ -160,7 +161,7 @@ class PairEffectDisplay:
         return self
 
     def _draw_curves(self):
-        """A curve for each value of the column without an order; the strongest if they are many."""
+        """A curve for each value of the column without an order, or the strongest of many."""
         along, other = (0, 1) if self.is_ordered[0] else (1, 0)
         name, values, title = self.names[other], self.values[other], None
         effect, band = np.moveaxis(self.effect, along, 0), self.band

@@ -7,17 +7,9 @@ from sklearn_boltz.statistics import joint_network
 
 
 def names_of(estimator):
-    """Names of the variables, and of the values of each if some have more than two.
+    """Names of the variables of a network, and lists of the names of their values.
 
-    Parameters
-    ----------
-    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network.
-
-    Returns
-    -------
-    names : list of str
-    value_names : list of list of str, or None
+    None instead of these lists if all variables are binary.
     """
     d, entries = estimator.n_features_in_, estimator.get_feature_names_out()
     labels = list(estimator.columns_)
@@ -29,18 +21,9 @@ def names_of(estimator):
 
 
 def joint_of(estimator):
-    """The couplings of all columns, and names as of `names_of`, with one for each score.
+    """The couplings of all columns, (n_entries, n_entries), and names as of `names_of`.
 
-    Parameters
-    ----------
-    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network.
-
-    Returns
-    -------
-    coupling : ndarray of shape (n_entries, n_entries)
-    names : list of str
-    value_names : list of list of str, or None
+    A number with a normal score has one value, "score".
     """
     joint, (names, _) = joint_network(estimator), names_of(estimator)
     if np.array_equal(joint.names, names):

@@ -77,17 +77,7 @@ class StateSpace:
         return tuple(self.n_values[variables].tolist())
 
     def signs(self, states, basis):
-        """Φ_y(x) for each state x and each basis index y.
-
-        Parameters
-        ----------
-        states : ndarray of int64 of shape (n, n_features)
-        basis : ndarray of int64 of shape (k, n_features)
-
-        Returns
-        -------
-        signs : ndarray of int8 of shape (n, k)
-        """
+        """Φ_y(x), int8 (n, k), for n states x and k basis indices y."""
         signs = np.ones((len(states), len(basis)), dtype=np.int8)
         for i in range(len(self.n_values)):
             terms = np.flatnonzero(basis[:, i])
@@ -127,12 +117,9 @@ class StateSpace:
         transform_in_threads(table.reshape(-1), n_rows, self.n_fast, 1, n_threads)
 
     def uniform_moments(self):
-        """E[Φ_y] under the uniform distribution; where y touches a Hadamard axis it is 0.
+        """E[Φ_y] under the uniform distribution, (n_lead,), for the y whose Hadamard part is 0.
 
-        Returns
-        -------
-        moments : ndarray of shape (n_lead,)
-            For the y whose Hadamard part is 0.
+        Where y touches a Hadamard axis it is 0.
         """
         moments = np.ones(1)
         for i in self.indicators:
@@ -141,22 +128,10 @@ class StateSpace:
         return moments
 
     def term_lengths(self, variables, n_features):
-        """Σ ln(n (m_i - 1)) over the non-zero y_i, for all values of some variables.
+        """Σ ln(n (m_i - 1)) over the non-zero y_i, and their numbers, for all values of variables.
 
-        The description length of the position of a term, eq. 2.4 of the paper.
-
-        Parameters
-        ----------
-        variables : sequence of int
-            In the order of the layout.
-        n_features : int
-            The number n of variables in all.
-
-        Returns
-        -------
-        lengths : ndarray of float64
-        orders : ndarray of uint8
-            Number of non-zero y_i.
+        The former is the description length of the position of a term, eq. 2.4 of the paper, with n
+        variables in all; the latter are uint8. The variables are in the order of the layout.
         """
         lengths, orders = np.zeros(1), np.zeros(1, dtype=np.uint8)
         for i in variables:
@@ -185,13 +160,7 @@ class StateSpace:
         return ["*".join(factors(y)) for y in basis]
 
     def split_layout(self, limit):
-        """Cut the layout in two where the faster part has at most `limit` states.
-
-        Returns
-        -------
-        outer, inner : list of int
-            Variables; `inner` holds at least one.
-        """
+        """Cut the layout in two where the faster part has at most `limit` states, or is one."""
         cut, n_inner = len(self.layout), 1
         while cut > 0:
             n_inner *= int(self.n_values[self.layout[cut - 1]])
@@ -201,20 +170,10 @@ class StateSpace:
         return self.layout[:cut], self.layout[cut:]
 
     def product_moments(self, table, left, right):
-        """E[Φ_y Φ_y'] for all y of one set and y' of another, from the table of all E[Φ_y].
+        """E[Φ_y Φ_y'] for codes of y and of y', (n_left, n_right), from the table of all E[Φ_y].
 
-        On a Hadamard axis φ_j φ_k = φ_{j xor k}. On an indicator axis φ_j² = 1 and, for
-        j, k >= 1 and different, φ_j φ_k = -1 - φ_j - φ_k: three terms for one.
-
-        Parameters
-        ----------
-        table : ndarray of shape (size,)
-        left, right : ndarray of int64 of shape (n_left,) and (n_right,)
-            Codes of y and y'.
-
-        Returns
-        -------
-        moments : ndarray of shape (n_left, n_right)
+        On a Hadamard axis φ_j φ_k = φ_{j xor k}. On an indicator axis φ_j² = 1 and, for j, k >= 1
+        and different, φ_j φ_k = -1 - φ_j - φ_k: three terms for one.
         """
         if not self.indicators:
             return table[np.bitwise_xor.outer(left, right)]

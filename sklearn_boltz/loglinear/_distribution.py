@@ -5,6 +5,7 @@ the distribution is a product of factors.
 """
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._factor import Factor
@@ -149,17 +150,7 @@ class LogLinearModel:
         return result
 
     def expected_terms(self, codes, basis):
-        """E[Φ_y(x) | the observed cells] of each row, for each given y.
-
-        Parameters
-        ----------
-        codes : ndarray of int64 of shape (n, n_features)
-        basis : ndarray of int64 of shape (k, n_features)
-
-        Returns
-        -------
-        expectations : ndarray of float64 of shape (n, k)
-        """
+        """E[Φ_y(x) | the observed cells] of each row, for each y of `basis`; (n, k)."""
         result = np.empty((len(codes), len(basis)))
         for rows, unknown in patterns(codes < 0):
             known_part = basis.copy()
@@ -191,19 +182,9 @@ class LogLinearModel:
         return total
 
     def column_probabilities(self, codes, column, *_):
-        """p(x_column | the others) of each row, with missing values summed out.
+        """p(x_column | the others) of each row, with missing values summed out, and errors of 0.
 
-        Parameters
-        ----------
-        codes : ndarray of int64 of shape (n, n_features)
-            What stands in the column is not used.
-        column : int
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n, n_values[column])
-        errors : ndarray of float64 of shape (n,)
-            Zeros: sums are exact.
+        What stands in the column is not used.
         """
         probabilities = np.empty((len(codes), self.space.n_values[column]))
         codes = codes.copy()
@@ -222,18 +203,7 @@ class LogLinearModel:
         return probabilities, np.zeros(len(codes))
 
     def complete(self, codes, how, generator, *_):
-        """Values for the missing cells of each row, given the others.
-
-        Parameters
-        ----------
-        codes : ndarray of int64 of shape (n, n_features)
-        how : {"mean", "mode", "sample"}
-        generator : numpy.random.Generator
-
-        Returns
-        -------
-        filled : ndarray of float64 of shape (n, n_features)
-        """
+        """Means, modes or draws of the missing cells of each row given the others, as float64."""
         filled = codes.astype(np.float64)
         for rows, unknown in patterns(codes < 0):
             for part in self._given_rows(unknown):
@@ -251,13 +221,5 @@ def adjacent_variables(basis):
 
 def components(adjacent):
     """Sets of variables that terms connect, as a list of index arrays."""
-    found, left = [], np.ones(len(adjacent), dtype=bool)
-    while left.any():
-        group = np.zeros(len(adjacent), dtype=bool)
-        newest = np.flatnonzero(left)[:1]
-        while len(newest):
-            group[newest] = True
-            newest = np.flatnonzero(adjacent[newest].any(axis=0) & ~group)
-        left &= ~group
-        found.append(np.flatnonzero(group))
-    return found
+    n_sets, labels = connected_components(adjacent, directed=False)
+    return [np.flatnonzero(labels == k) for k in range(n_sets)]

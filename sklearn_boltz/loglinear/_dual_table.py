@@ -101,17 +101,10 @@ class DualTable:
         return self._penalty[code]
 
     def columns(self):
-        """Terms that give a column of 3 to `MOST_VALUES` values its own distribution.
+        """Yield terms that give a column of 3 to `MOST_VALUES` values its own distribution.
 
-        Of each column where the terms gain a nat each (Akaike), times `alpha`.
-
-        Yields
-        ------
-        codes : ndarray of int64
-        theta : ndarray of float64
-            The weights if there is no other term.
-        gain : float
-            By what they lower the divergence.
+        Of each column where the terms gain a nat each (Akaike), times `alpha`: codes, weights if
+        there is no other term, and by what they lower the divergence.
         """
         for m, stride in zip(self.space.n_values.tolist(), self.space.strides, strict=True):
             if 2 < m <= MOST_VALUES and self._max_order:
@@ -194,14 +187,10 @@ class DualTable:
             slab += moments
 
     def _slabs(self, k, mask):
-        """Cut t into views closed under y -> y xor mask and along the axes where k > 0.
+        """Yield views of t that are closed under y -> y xor mask and along the axes where k > 0.
 
-        Yields
-        ------
-        slab : ndarray
-            A view with all indicator axes and two for the Hadamard part.
-        swap : tuple
-            Index that makes a copy of the slab with the Hadamard part xor-ed by the mask.
+        They have all indicator axes and two for the Hadamard part. With each comes the index that
+        makes a copy with the Hadamard part xor-ed by the mask.
         """
         space = self.space
         rows = min(space.n_fast, 16)
@@ -224,18 +213,9 @@ class DualTable:
                     yield table[(*where, pair)], swap
 
     def promising(self, n_terms, without):
-        """Codes of the terms that explain most by themselves for their description length.
+        """Codes of at most `n_terms` terms that by themselves explain most for their length.
 
-        Parameters
-        ----------
-        n_terms : int
-            How many at most.
-        without : ndarray of int64
-            Codes to leave out; the constant is left out in any case.
-
-        Returns
-        -------
-        codes : ndarray of int64
+        The constant, and the codes in `without`, are left out.
         """
         r_outer, r_inner, order_outer, order_inner = self._penalty.arrays
         n_rows, width = max(1, 2**15 // len(r_inner)), len(r_inner)

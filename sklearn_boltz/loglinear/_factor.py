@@ -54,12 +54,7 @@ class Factor:
         return float(total)
 
     def cumulants(self, betas):
-        """ln Z_β of the models p(x)^β / Z_β, and mean and variance of the log-weight at β = 1.
-
-        Returns
-        -------
-        cumulants : ndarray of float64 of shape (3, n_betas)
-        """
+        """ln Z_β of p(x)^β / Z_β, and mean and variance of the log-weight at β = 1, as rows."""
         found = [_NOTHING] * len(betas)
         for block in range(self._n_blocks):
             weights = self.log_weights(block)
@@ -162,11 +157,7 @@ def _merged(first, second):
 def _merged_axes(shape, kept):
     """Merge neighbouring axes that are all kept, or all summed: sums over long axes are fast.
 
-    Returns
-    -------
-    shape : list of int
-    axes : tuple of int
-        The axes to sum over.
+    -> the new shape, and the axes to sum over.
     """
     merged, keep = [], []
     for m, k in zip(shape, kept, strict=True):

@@ -50,14 +50,7 @@ class ObservedCost:
                 self._constant += weights @ np.log(weights / weights.sum()) / self._total
 
     def of(self, state, log_likelihood):
-        """The cost of a state.
-
-        Parameters
-        ----------
-        state : SearchState
-        log_likelihood : float
-            Σ_r w_r ln Σ_m exp(Σ_y θ_y Φ_y(x_o, x_m)).
-        """
+        """The cost of a state, from Σ_r w_r ln Σ_m exp(Σ_y θ_y Φ_y(x_o, x_m))."""
         spread = state.theta @ _uniform_moments(self._space, state.codes)
         expected = (log_likelihood + spread) / self._total - state.log_partition
         return float(self._constant - expected + state.penalty.sum())
@@ -65,10 +58,7 @@ class ObservedCost:
     def bound(self, log_shares):
         """An upper bound on the cost without terms, by completions with any weights.
 
-        Parameters
-        ----------
-        log_shares : float
-            Σ w_r p(x_m | x_o) ln p(x_m | x_o) over all rows and completions.
+        `log_shares` is Σ w_r p(x_m | x_o) ln p(x_m | x_o) over all rows and completions.
         """
         return float(self._constant + log_shares / self._total + math.log(self._space.size))
 

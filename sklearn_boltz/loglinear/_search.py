@@ -130,27 +130,12 @@ class SearchHistory:
 
 
 def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lambda: False):
-    """Lower the cost by the best move, again and again, until no move is worth `tol`.
+    """Lower the cost by the best move, again and again, until none is worth `tol`; -> whether so.
 
     Algorithm 1 of the paper. With ``solver="newton"`` the active terms are refitted jointly
-    whenever their number has grown enough and before the search ends, and where no term is
-    worth appending by itself, those are tried that are worth it after a joint refit.
-
-    Parameters
-    ----------
-    table : DualTable
-    state : SearchState
-        Changed in place.
-    solver : {"greedy", "newton"}
-    tol : float
-        At least some rounding errors of the cost are taken.
-    max_iter, max_basis : int or float
-    end_iteration : callable
-        Called after each move; returns whether to stop.
-
-    Returns
-    -------
-    converged : bool
+    whenever their number has grown enough and before the search ends, and where no term is worth
+    appending by itself, those are tried that are worth it after a joint refit. `end_iteration` is
+    called after each move, and returns whether to stop.
     """
     solver = SOLVERS[solver]
     tol = max(tol, rounding(table, state.cost))
@@ -193,12 +178,7 @@ def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lamb
 def best_move(table, state, champion, tol, removal_tol):
     """The move that lowers the cost most, or None if none is worth the tolerance.
 
-    Parameters
-    ----------
-    champion : (float, int)
-        Change of the cost and code of the best term to append; None to append none.
-    tol, removal_tol : float
-        What a move must lower the cost by.
+    `champion` is the change of the cost by the best term to append, and its code, or None.
     """
     moves = []
     # An active term is adjusted instead, which is as good: without a penalty it may be the best.
@@ -347,23 +327,11 @@ def choose_jointly(table, active, codes, penalty, tol, n_terms):
 def choose(
     residual, variance, of_active, with_active, among, penalty, tol, n_terms, dtype=np.float64
 ):
-    """Places of the terms that are worth appending, by their residuals and covariances.
+    """Places of at most `n_terms` terms that are worth appending, by residuals and covariances.
 
-    Parameters
-    ----------
-    residual, variance, penalty : ndarray of shape (n_terms,)
-    of_active : ndarray of shape (n_active, n_active)
-        Covariance of the active terms, known to the precision of `dtype`.
-    with_active : ndarray of shape (n_active, n_terms)
-    among : callable
-        From a place to the covariances (n_terms,) of that term with all.
-    tol : float
-    n_terms : int
-        How many at most.
-
-    Returns
-    -------
-    chosen : list of int
+    `of_active` is the covariance of the active terms, known to the precision of `dtype`, and
+    `with_active` that with the new ones, (n_active, n_terms). `among` makes of a place the
+    covariances of that term with all new ones.
     """
     factor = _cholesky(of_active, dtype)
     explained = solve_triangular(factor, with_active, lower=True)

@@ -9,23 +9,10 @@ USUAL_COLUMNS = 26
 
 
 def check_size(n_values, names, *, max_states, itemsize):
-    """Refuse too many joint states before anything is allocated.
+    """Refuse too many joint states of columns that share a table before anything is allocated.
 
-    Parameters
-    ----------
-    n_values : list of int
-        Numbers of values of the columns that share a table.
-    names : callable
-        Returns what the columns are called in a message, a list of str.
-    max_states : int
-        Joint states at most.
-    itemsize : int
-        Bytes of an entry of the two tables.
-
-    Raises
-    ------
-    ValueError
-        If there are too many joint states.
+    `names` is a function that returns what the columns are called in a message; `itemsize` are the
+    bytes of an entry of the two tables.
     """
     size = math.prod(n_values)
     if size <= max_states and 2 * size * itemsize <= SMALL:

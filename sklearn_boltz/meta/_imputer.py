@@ -212,7 +212,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Raises
         ------
         ValueError
-            If all cells are missing, if a number is infinite, or if a column holds times of day.
+            If all cells are missing, if a number is infinite, if a column holds times of day, or if
+            `how` is ``"median"`` and the density is not the default network.
 
         Warns
         -----
@@ -238,13 +239,14 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             self._encoder = self._learned(smooth_table, X, weights, kinds)
             estimator = choose_density(self._encoder, len(X), verbose=self.verbose)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
+        self._fills_cells(estimator, self.how)
         rows = self._rows(X)
         estimator = seeded(estimator, check_random_state(self.random_state))
         own_weights = None if sample_weight is None else weights
         self.estimator_, seconds = timed_fit(estimator, rows.codes, own_weights, rows.table)
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
-        if self._encoder is not None and isinstance(self.estimator_, Network):
+        if self._fills_cells(self.estimator_):
             n_values = self.estimator_.n_values_
             with named(self):
                 linear = LinearMeans(self._encoder.has_means & (n_values > 2), n_values)
@@ -257,10 +259,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit_batches(self, batches, sample_weight):
         """Fit a density to batches, which takes tables as they are."""
-        density = self._density_of_batches(sample_weight)
+        density, self._encoder, self._linear = self._density_of_batches(sample_weight), None, None
+        self._fills_cells(density, self.how)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        self._encoder = self._linear = None
         has_gaps = batches.map_reduce(_have_gaps, np.logical_or)
         self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
         self._tell(type(density).__name__, {"seconds": seconds})
@@ -374,7 +376,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
         X = self._rows(X).codes
-        if self._encoder is not None and isinstance(self.estimator_, Network):
+        if self._fills_cells(self.estimator_):
             p = self._missing_proba(X, missing, generator)
         else:
             p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
@@ -439,17 +441,12 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _filled(self, X, missing, how, generator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
-        has_no_cells = self._encoder is None or not isinstance(self.estimator_, Network)
-        if has_no_cells and how == "median":
-            raise ValueError(
-                "BoltzmannImputer: how='median' is for the network that is the default, and "
-                f"{type(self.estimator_).__name__} fills joint states. Use how='mean'."
-            )
-        how = "mode" if has_no_cells and how == "auto" else how
+        fills_cells = self._fills_cells(self.estimator_, how)
+        how = "mode" if not fills_cells and how == "auto" else how
         if self._encoder is None:
             return self._by_estimator(X, generator, how)
         whole, numbers = self._rows(X), {}
-        is_joint = how == "sample" or has_no_cells
+        is_joint = how == "sample" or not fills_cells
         filled = np.zeros(whole.codes.shape, whole.codes.dtype)
 
         def fill(rows, seed):
@@ -466,6 +463,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._in_blocks(fill, missing, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
+
+    def _fills_cells(self, density, how=None):
+        """Whether a density fills each cell by itself, as the default network does."""
+        found = self._encoder is not None and isinstance(density, Network)
+        if how == "median" and not found:
+            raise ValueError(
+                "BoltzmannImputer: how='median' is for the network that is the default, and "
+                f"{type(density).__name__} fills joint states. Use how='mean'."
+            )
+        return found
 
     def _has_numbers(self, how):
         """Columns for which `_cell_by_cell` finds numbers instead of codes."""

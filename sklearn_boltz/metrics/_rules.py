@@ -37,19 +37,9 @@ class TableRule(NamedTuple):
 
 
 def rules_of(names, rows, is_category):
-    """Yield the rules that all rows obey.
+    """Yield the `TableRule` that all rows obey.
 
-    Parameters
-    ----------
-    names : list
-        Of the columns.
-    rows : ndarray of float64 of shape (n_rows, n_columns)
-        Numbers, and codes of categories; NaN in a missing cell.
-    is_category : ndarray of bool of shape (n_columns,)
-
-    Yields
-    ------
-    rule : TableRule
+    Rows are float64, (n_rows, n_columns): numbers, and codes of categories; NaN in a missing cell.
     """
     numbers = [j for j in np.flatnonzero(~is_category) if len(np.unique(_known(rows[:, j]))) > 1]
     yield from _orders(names, rows, numbers)

@@ -151,19 +151,10 @@ class IncompleteRows:
         return shares, peaks + np.log(sums)
 
     def conditional(self, model):
-        """Possible completions of the enumerated rows.
+        """Distinct completions of the enumerated rows, and their probabilities given the others.
 
-        Parameters
-        ----------
-        model : CompletionModel
-
-        Returns
-        -------
-        states : ndarray of unsigned int of shape (n_states, n_columns)
-            Distinct complete rows.
-        shares : csr_array of shape (n_rows, n_states)
-            The probability of each given the observed cells of each row, in the order of `rows`;
-            0 for rows that are completed by draws.
+        The latter are a csr_array of shape (n_rows, n_states), in the order of `rows`; 0 for rows
+        that are completed by draws.
         """
         shares, _ = self._shares(model)
         counts = np.zeros(len(self.rows) + 1, dtype=np.int64)
@@ -177,18 +168,7 @@ class IncompleteRows:
         return self._states, csr_array((shares[order], self._inverse[order], starts), shape=shape)
 
     def complete(self, model, generator=None):
-        """Weigh the completions by a model.
-
-        Parameters
-        ----------
-        model : CompletionModel
-        generator : numpy.random.Generator, default=None
-            For the draws; not needed if `is_exact`.
-
-        Returns
-        -------
-        completed : Completed
-        """
+        """Weigh the completions by a model; the generator is not needed if `is_exact`."""
         shares, log_sums = self._shares(model)
         own = self.weights[self._owners]
         shares *= np.repeat(own, self._counts)
@@ -204,18 +184,9 @@ class IncompleteRows:
         return Completed(rows, weights, np.nan)
 
     def draws(self, model, n_draws, generator):
-        """Complete each distinct row by a draw from its distribution given the observed cells.
+        """Yield each distinct row completed by a draw given its observed cells, `n_draws` times.
 
-        Parameters
-        ----------
-        model : CompletionModel
-        n_draws : int
-        generator : numpy.random.Generator
-
-        Yields
-        ------
-        rows : ndarray of unsigned int of shape (n_rows, n_columns)
-            In the order of `rows`, so that `weights` belong to them.
+        All are in the order of `rows`, so that `weights` belong to them.
         """
         shares, _ = self._shares(model)
         cumulated = np.cumsum(shares)
@@ -233,34 +204,16 @@ class IncompleteRows:
 
 
 def maximise(data, model, refit, *, tol, max_rounds=200, generator=None, stop=lambda: False):
-    """Fit a model to incomplete rows by EM.
+    """Fit a model to incomplete rows by EM; -> whether neither `max_rounds` nor `stop` ended it.
 
-    While all completions are enumerated, each round raises the objective if `refit` does not
-    lower what it maximises: the expected log-likelihood of the completed rows, and penalties.
-    With draws, this is stochastic EM: the draws are new in each of a fixed number of rounds, and
-    the last fit is to the mean of those of the second half.
+    While all completions are enumerated, each round raises the objective if `refit` does not lower
+    what it maximises: the expected log-likelihood of the completed rows, and penalties. EM ends
+    when the objective changes by less than `tol` in a round. With draws, this is stochastic EM: the
+    draws are new in each of a fixed number of rounds, whose end counts as convergence, and the last
+    fit is to the mean of those of the second half.
 
-    Parameters
-    ----------
-    data : IncompleteRows
-    model : CompletionModel
-        The first.
-    refit : callable
-        ``refit(rows, weights, model)``: the next model, begun from this one.
-    tol : float
-        EM ends when the objective changes by less than this in a round.
-    max_rounds : int
-        Rounds at most.
-    generator : numpy.random.Generator, default=None
-        For the draws; not needed if `data.is_exact`.
-    stop : callable
-        Whether to end now, asked after each round.
-
-    Returns
-    -------
-    converged : bool
-        Whether it was not `max_rounds` or `stop` that ended it. With draws there is no
-        convergence to be seen, and the end of all rounds counts as such.
+    ``refit(rows, weights, model)`` is the next model, begun from this one. The generator is not
+    needed if `data.is_exact`.
     """
     if not data.is_exact:
         return _maximise_by_draws(data, model, refit, max_rounds, generator, stop)
@@ -297,17 +250,7 @@ def _maximise_by_draws(data, model, refit, max_rounds, generator, stop):
 
 
 def independent_columns(data):
-    """A first model of incomplete rows: each column by itself, by its observed cells.
-
-    Parameters
-    ----------
-    data : IncompleteRows
-
-    Returns
-    -------
-    model : CompletionModel
-        Its objective is None.
-    """
+    """A first model of incomplete rows, without an objective: each column by its observed cells."""
     tables = []
     for j, m in enumerate(data.n_values.tolist()):
         known = data.rows[:, j] >= 0
@@ -342,20 +285,7 @@ def informative(rows, weights):
 
 
 def distinct_incomplete(rows, weights):
-    """Collapse equal rows where -1 is a missing cell.
-
-    Parameters
-    ----------
-    rows : ndarray of int of shape (n_rows, n_columns)
-        Unsigned if no cell is missing.
-    weights : ndarray of float64 of shape (n_rows,)
-
-    Returns
-    -------
-    rows : ndarray of shape (n_distinct, n_columns)
-    weights : ndarray of float64 of shape (n_distinct,)
-        The sums over equal rows.
-    """
+    """The distinct rows, where -1 is a missing cell, and the sums of their weights."""
     if rows.dtype.kind != "i" or not len(rows):
         return distinct_states(rows, weights) if len(rows) else (rows, weights)
     shifted, weights = distinct_states((rows + 1).astype(f"u{rows.dtype.itemsize}"), weights)
@@ -363,18 +293,7 @@ def distinct_incomplete(rows, weights):
 
 
 def patterns(missing):
-    """Yield the rows, and the columns, of each pattern of missing cells.
-
-    Parameters
-    ----------
-    missing : ndarray of bool of shape (n_rows, n_columns)
-
-    Yields
-    ------
-    rows : ndarray of int
-    columns : ndarray of int
-        The missing ones.
-    """
+    """Yield the rows, and the missing columns, of each pattern of missing cells."""
     if not len(missing):
         return
     _, first, which = find_distinct(missing)
@@ -386,19 +305,7 @@ def patterns(missing):
 def all_completions(rows, missing, n_values):
     """All completions of rows, those of each row one after another.
 
-    Parameters
-    ----------
-    rows : ndarray of int of shape (n_rows, n_columns)
-    missing : ndarray of bool of shape (n_rows, n_columns)
-    n_values : ndarray of int of shape (n_columns,)
-
-    Returns
-    -------
-    completions : ndarray of int of shape (n, n_columns)
-    owners : ndarray of int of shape (n_rows,)
-        The rows in the order in which their completions come.
-    counts : ndarray of int of shape (n_rows,)
-        How many each of these has.
+    And the numbers of the rows in the order in which their completions come, and how many each has.
     """
     blocks, owners, counts = [rows[:0]], [np.empty(0, int)], [np.empty(0, int)]
     for places, unknown in patterns(missing):

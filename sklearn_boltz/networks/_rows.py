@@ -181,12 +181,9 @@ def read(estimator, X, sample_weight, coding=None):
 def scores_of(table, cells, counted, weights):
     """Normal scores of the rows that count: those of a table, and simpler ones.
 
-    Returns
-    -------
-    found : list of (Encoder, ndarray of float64 of shape (n, n_scored), float)
-        The table with its scores, NaN where there is none; and what the transforms add to the
-        log-likelihood of a row, the number of their parameters subtracted: sums over columns of
-        means of ln T'.
+    A list of such tables; their scores, (n, n_scored), NaN where there is none; and what the
+    transforms add to the log-likelihood of a row, the number of their parameters subtracted: sums
+    over columns of means of ln T'.
     """
     found, weights = [], weights[counted]
     columns = [column.scores for column in table.columns if column.scores is not None]
@@ -316,19 +313,7 @@ def positive_of_batch(reader, coding, columns, k, batch):
 
 
 def find_coding(estimator, X):
-    """The values of the columns, as the user says or as the table shows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With `_encoder`, `_numbers_of_values` and `_refuse_codes`.
-    X : ndarray of shape (n_samples, n_features)
-        NaN is a missing cell.
-
-    Returns
-    -------
-    coding : Coding
-    """
+    """The values of the columns of rows of numbers, as the user says or as the table shows."""
     has_signs = X.dtype.kind != "b" and (X == -1).any()
     # With other values, -1 is a code for missing cells, which `_refuse_codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())

@@ -20,17 +20,7 @@ def is_foreign(array):
 
 
 def dispatched(X):
-    """Whether rows are to be computed with where they lie, by scikit-learn's configuration.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame
-
-    Returns
-    -------
-    foreign : bool
-        True for arrays of other libraries than NumPy, with ``array_api_dispatch=True``.
-    """
+    """Whether rows are arrays that scikit-learn is configured to compute with where they lie."""
     if isinstance(X, np.ndarray) or issparse(X) or not is_foreign(X):
         return False
     return bool(get_namespace_and_device(X)[1])
@@ -95,12 +85,9 @@ def _on_processor(array):
 
 
 def host_view(array):
-    """An array of PyTorch in the memory of the processor as one of NumPy, which shares it.
+    """A PyTorch array in the memory of the processor as one of NumPy, which shares it, or None.
 
-    Returns
-    -------
-    view : ndarray or None
-        None where there is no such view, on which a compiled kernel could work in place.
+    A compiled kernel can work on it in place.
     """
     return array.numpy() if _on_processor(array) and array.is_contiguous() else None
 
@@ -235,19 +222,8 @@ def fused(function, reference):
     """A function of arrays, element by element, as one kernel where the library can make one.
 
     On CUDA devices, PyTorch compiles it when it is first called. Where that fails, for want of a
-    compiler, its operations are made one after the other.
-
-    Parameters
-    ----------
-    function : callable
-        Of a module. Its last argument is the namespace `xp`.
-    reference : array
-        Says of which library the arrays are and where they lie.
-
-    Returns
-    -------
-    function : callable
-        Without that argument.
+    compiler, its operations are made one after the other. The last argument of the function, the
+    namespace `xp`, is that of the array `reference`, and not one of the result.
     """
     xp = namespace_of(reference)
     device = getattr(getattr(reference, "device", None), "type", None)

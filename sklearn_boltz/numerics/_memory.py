@@ -37,14 +37,8 @@ def available_memory():
 def check_memory(n_bytes, what, remedy):
     """Refuse what does not fit into memory.
 
-    Parameters
-    ----------
-    n_bytes : int
-        What is needed. The least that is certain to be needed will do.
-    what : str
-        What needs it, the subject of a sentence.
-    remedy : str
-        What the user can do, in sentences.
+    The least number of bytes that is certain to be needed will do. `what` needs it, the subject of
+    a sentence, and `remedy` is what the user can do, in sentences.
     """
     n_bytes = int(n_bytes)
     if n_bytes <= SMALL:

@@ -21,21 +21,7 @@ def make_generator(random_state):
 
 
 def spins_of_sampler(sampler, J, h, n_samples, rng):
-    """Rows of ±1 that a user's sampler draws from an Ising model.
-
-    Parameters
-    ----------
-    sampler : callable
-        ``sampler(J, h, n, rng)`` of `MaximumEntropy`.
-    J : ndarray of shape (d, d)
-    h : ndarray of shape (d,)
-    n_samples : int
-    rng : Generator
-
-    Returns
-    -------
-    spins : ndarray of float64 of shape (n_samples, d)
-    """
+    """Rows of ±1, float64 (n_samples, d), that the `sampler` of `MaximumEntropy` draws."""
     spins = np.asarray(sampler(J.copy(), h.copy(), n_samples, rng))
     shape = n_samples, len(h)
     if spins.shape != shape:
@@ -120,37 +106,13 @@ class Stream:
         return out
 
     def uniform_beside(self, reference, shape, first_row=0):
-        """
-        Draw the same numbers as `uniform` where an array of another library lies.
-
-        Parameters
-        ----------
-        reference : array
-            Its type is that of the numbers.
-        shape, first_row
-            As of `uniform`.
-
-        Returns
-        -------
-        u : array of the given shape
-        """
+        """Draw the numbers of `uniform` where an array of another library lies, in its type."""
         xp, parts = namespace_of(reference), self.numbers(reference)
         parts = parts.parts(self.take(1), shape, first_row)
         return uniform_of_arrays(*parts, reference.dtype == xp.float64, xp)
 
     def normal(self, shape, dtype=np.float64, first_row=0):
-        """
-        Draw standard normal numbers: quantiles of `uniform` ones of float64.
-
-        Parameters
-        ----------
-        shape, dtype, first_row
-            As of `uniform`.
-
-        Returns
-        -------
-        z : ndarray of the given shape
-        """
+        """Draw standard normal numbers: quantiles of `uniform` ones of float64."""
         out = np.empty(shape, dtype)
         normal(out, self.seed, self.take(1), first_row)
         return out

@@ -64,20 +64,7 @@ class Numbers:
         self._places = {}
 
     def parts(self, step, shape, first_row=0):
-        """State from which `uniform` makes the numbers of a step.
-
-        Parameters
-        ----------
-        step : int
-        shape : tuple of (int, int)
-        first_row : int
-
-        Returns
-        -------
-        key : array of int64 of shape (1,)
-        rows : array of int64 of shape (n_rows, 1)
-        columns : array of int32 of shape (n_columns,)
-        """
+        """State from which `uniform` makes the numbers of a step: key, rows and columns."""
         return self.keys(step, 1), self._rows(first_row, shape[0]), self._columns(shape)
 
     def keys(self, step, n_steps):
@@ -118,21 +105,9 @@ class Numbers:
 
 
 def uniform(key, rows, columns, double, xp):
-    """The numbers in (0, 1) of a step: `random_uniform_f32` or `random_uniform_f64`.
+    """The numbers in (0, 1) of a step: `random_uniform_f64` if `double`, else `random_uniform_f32`.
 
-    Parameters
-    ----------
-    key : array of int64 of shape (1,)
-        Of the step.
-    rows : array of int64 of shape (n_rows, 1)
-    columns : array of int32 of shape (n_columns,)
-    double : bool
-        Whether the numbers are of float64.
-    xp : namespace
-
-    Returns
-    -------
-    u : array of shape (n_rows, n_columns)
+    `key` is an int64 array of shape (1,), `rows` one of shape (n_rows, 1), and `columns` int32.
     """
     key = _mixed(rows ^ key)
     begin = columns + _half(key, xp)

@@ -32,16 +32,7 @@ class LogPartition(Bunch):
 
 
 def estimate_from_value(value):
-    """An exact ln Z in the form of an estimate.
-
-    Parameters
-    ----------
-    value : float
-
-    Returns
-    -------
-    estimate : Bunch
-    """
+    """An exact ln Z in the form of an estimate."""
     return LogPartition(
         value=value, std_err=0.0, low=value, high=value, ess=math.inf, log_weights=None,
         method="exact", states=None, trusted=True, verdict="Exact, by enumeration.",
@@ -56,18 +47,7 @@ def effective_number(weights):
 def estimate_from_weights(method, log_weights, sign, states):
     """The logarithm of the mean weight of annealed chains, and how far it is to be trusted.
 
-    Parameters
-    ----------
-    method : {"ais", "raise"}
-    log_weights : ndarray of shape (n_chains,)
-    sign : {1, -1}
-        Whether the mean weight estimates Z or 1/Z.
-    states : ndarray
-        Where the chains ended.
-
-    Returns
-    -------
-    estimate : Bunch
+    `sign` is 1 if the mean weight estimates Z, and -1 for 1/Z; `states` are where the chains ended.
     """
     n_chains = len(log_weights)
     weights = np.exp(log_weights - log_weights.max())
@@ -105,15 +85,7 @@ def with_verdict(estimate):
 
 
 def distrust(estimate, by, why):
-    """Say that an estimate is not to be trusted, which then has no bounds.
-
-    Parameters
-    ----------
-    estimate : Bunch
-        Changed in place.
-    by, why : str
-        What it is made by, and what speaks against it.
-    """
+    """Say, in place, that an estimate by some method is not to be trusted: without bounds."""
     estimate.update(trusted=False, low=-math.inf, high=math.inf)
     estimate.verdict = (
         f"The estimate of the log-partition by {by}, {estimate.value:.7g}, is not to be trusted: "
@@ -124,12 +96,8 @@ def distrust(estimate, by, why):
 def compare_with_floor(estimate, floor):
     """Distrust an estimate that an earlier run of annealing contradicts; remember the lower end.
 
-    Parameters
-    ----------
-    estimate : Bunch
-        Changed in place.
-    floor : Bunch
-        Empty, or with `low` and `value` of the greatest lower end so far; changed in place.
+    `floor` is empty, or has `low` and `value` of the greatest lower end so far. Both change in
+    place.
     """
     if floor and floor.low > estimate.high:
         by = "the ladder" if estimate.method == "ladder" else estimate.method.upper()
@@ -158,17 +126,7 @@ def combined(other, annealed):
 
     Each is too low where it misses a part of the distribution. Only a ladder that is to be trusted,
     and that annealed chains do not contradict, has ends by its standard error and what these say;
-    else the upper end is `MARKOV` above both.
-
-    Parameters
-    ----------
-    other, annealed : Bunch
-        Changed in place.
-
-    Returns
-    -------
-    estimate : Bunch
-        One of the two.
+    else the upper end is `MARKOV` above both. Both change in place, and one of them is returned.
     """
     is_ladder, apart = other.method == "ladder", annealed.value - other.value
     error = DISAGREEMENT * math.hypot(other.std_err, annealed.std_err)
@@ -205,16 +163,7 @@ def has_wide_ends(estimate):
 
 
 def temperature_ladder(n_temperatures):
-    """Inverse temperatures from 0 to 1: as many equal steps, or as given.
-
-    Parameters
-    ----------
-    n_temperatures : int or array-like of float
-
-    Returns
-    -------
-    betas : ndarray of float64
-    """
+    """Inverse temperatures from 0 to 1: as many equal steps, or as given."""
     if np.ndim(n_temperatures) == 0:
         return np.linspace(0, 1, int(n_temperatures) + 1)
     betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)

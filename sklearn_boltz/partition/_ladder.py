@@ -181,20 +181,9 @@ class Ladder:
     def round(self, workers, n_steps=1, first=0):
         """Make transitions of all chains from rung `first` on, then exchanges of neighbours.
 
-        Parameters
-        ----------
-        workers : Workers
-            Results do not depend on the number of threads.
-        n_steps : int
-            Transitions of each chain.
-        first : int
-            The rungs below stay as they are. Such a part of a round does not change whose turn
-            it is to exchange in the next whole one.
-
-        Returns
-        -------
-        differences : dict of int to pair of ndarray
-            Of each pair that exchanged states, what `differences` gave before.
+        The rungs below `first` stay as they are; such a part of a round does not change whose turn
+        it is to exchange in the next whole one. -> a dict: of each pair that exchanged states, what
+        `differences` gave before. Results do not depend on the number of threads.
         """
         self.move(first, n_steps, workers)
         # Every second pair, and the others in the next round.
@@ -278,16 +267,7 @@ class Ladder:
         return sum(rung.cost for rung in self.rungs[first:])
 
     def insert(self, place, rung, below=None):
-        """Put a rung before another.
-
-        Parameters
-        ----------
-        place : int
-            Its number from now on.
-        rung : object
-        below : Pair, default=None
-            What is known of it and its lower neighbour; None for their states as they are.
-        """
+        """Put a rung at a place; `below` is the pair of it and its lower neighbour, if known."""
         self.rungs.insert(place, rung)
         self.origins.insert(place, np.zeros(len(rung), dtype=np.int8))
         self.pairs[place - 1 : place] = [
@@ -296,14 +276,7 @@ class Ladder:
         ]
 
     def remove(self, place, gap=None):
-        """Take a rung out.
-
-        Parameters
-        ----------
-        place : int
-        gap : Pair, default=None
-            What is known of its neighbours as a pair, if it was looked at.
-        """
+        """Take a rung out; `gap` is the pair of its neighbours, if it was looked at."""
         gap = gap or self.pair(place - 1, place + 1)
         del self.rungs[place], self.origins[place]
         self.pairs[place - 1 : place + 1] = [gap]

@@ -1,7 +1,6 @@
 """Rounds of a ladder of models: ln Z, its error, and what it is worth."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -19,24 +18,6 @@ MIN_ARRIVALS, ALL = 20, 200
 SETTLED = 4.0
 
 
-class Block(NamedTuple):
-    """Sums over some rounds.
-
-    Attributes
-    ----------
-    ratios : ndarray of shape (n_rungs − 1, n_chains)
-        ln of the ratio of neighbouring constants by all chains, plus what each chain contributes
-        to its error: their mean is the estimate, and their spread its error.
-    acceptances : ndarray of shape (n_rungs − 1,)
-    n_arrivals : int
-        How many states came from the first rung to the top.
-    """
-
-    ratios: np.ndarray
-    acceptances: np.ndarray
-    n_arrivals: int
-
-
 class Record:
     """Rounds of a ladder of models that do not change, and the figures that follow from them.
 
@@ -48,6 +29,13 @@ class Record:
     ----------
     ladder : Ladder
     workers : Workers
+
+    Attributes
+    ----------
+    blocks : list of (ndarray, ndarray, int)
+        Of some rounds each: ln of the ratios of neighbouring constants, (n_rungs − 1, n_chains),
+        whose mean over the chains is the estimate and whose spread its error; mean probabilities
+        of exchanges, (n_rungs − 1,); and how many states came from the first rung to the top.
     """
 
     # What the rungs are, and what to do where they are not connected.
@@ -77,7 +65,7 @@ class Record:
             forward, backward = (np.array(side) for side in zip(*rounds, strict=True))
             ratios.append(ratios_by_chain(forward[np.newaxis], backward[np.newaxis])[0])
             accepted.append(np.exp(np.minimum(forward + backward, 0)).mean())
-        return Block(np.array(ratios), np.array(accepted), n_arrivals)
+        return np.array(ratios), np.array(accepted), n_arrivals
 
     def kept(self):
         """The blocks that count."""
@@ -85,15 +73,15 @@ class Record:
 
     def acceptances(self):
         """Mean probabilities of exchanges between neighbours, (n_rungs − 1,)."""
-        return np.mean([block.acceptances for block in self.kept()], axis=0)
+        return np.mean([accepted for _, accepted, _ in self.kept()], axis=0)
 
     def n_arrivals(self):
         """How many states came from the first rung to the top."""
-        return sum(block.n_arrivals for block in self.kept())
+        return sum(n_arrivals for *_, n_arrivals in self.kept())
 
     def log_partitions(self, blocks=None):
         """ln Z of each rung by each simulation, (n_rungs, n_chains): the mean is the estimate."""
-        ratios = np.mean([block.ratios for block in blocks or self.kept()], axis=0)
+        ratios = np.mean([by_chain for by_chain, *_ in blocks or self.kept()], axis=0)
         first = np.full((1, ratios.shape[1]), self.ladder.first_log_partition)
         return np.cumsum(np.concatenate([first, ratios]), axis=0)
 
@@ -138,18 +126,7 @@ class Record:
         return bool((self.acceptances() < BROKEN).any())
 
     def estimate(self, tol, reached):
-        """ln Z at the top, in the form of an estimate.
-
-        Parameters
-        ----------
-        tol : float
-        reached : bool
-            Whether the error is what was asked for.
-
-        Returns
-        -------
-        estimate : Bunch
-        """
+        """ln Z at the top as an estimate; `reached` tells whether the error is at most `tol`."""
         values, errors = mean_and_error(self.log_partitions())
         value, std_err = float(values[-1]), float(errors[-1])
         estimate = LogPartition(
@@ -203,16 +180,9 @@ class Record:
 
 
 def ratios_by_chain(forward, backward):
-    """Bennett's ratios with the contributions of the chains.
+    """Bennett's ratios with the contributions of the chains, (n_pairs, n_chains).
 
-    Parameters
-    ----------
-    forward, backward : ndarray of float64 of shape (n_pairs, n_rounds, n_chains)
-        As of `bennett`.
-
-    Returns
-    -------
-    ratios : ndarray of float64 of shape (n_pairs, n_chains)
+    From `forward` and `backward`, as of `bennett`, of shape (n_pairs, n_rounds, n_chains).
     """
     n_pairs = len(forward)
     value, _ = bennett(forward.reshape(n_pairs, -1), backward.reshape(n_pairs, -1))

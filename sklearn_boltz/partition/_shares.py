@@ -15,24 +15,11 @@ MARGIN, CHAINS_OF_SPREAD = 1.4, 200
 def shares_by_chains(known, weights_of_chains, n_steps):
     """The shares of sums that annealed chains estimate, until their errors are small.
 
-    Chains seldom pass between values of a column to which all others are coupled. So each value
-    has chains of its own.
-
-    Parameters
-    ----------
-    known : ndarray of shape (n_values,)
-        What the logarithm of each sum has besides.
-    weights_of_chains : callable
-        From numbers of chains and of temperatures to log-weights, (n_values, n_chains), the means
-        of whose exponentials are unbiased for the sums.
-    n_steps : int
-        A fiftieth of the transitions for each value, at most.
-
-    Returns
-    -------
-    p : ndarray of shape (n_values,)
-    error : float
-        The greatest standard error.
+    Chains seldom pass between values of a column to which all others are coupled. So each value has
+    chains of its own. `known` is what the logarithm of each sum has besides. `weights_of_chains`
+    makes of numbers of chains and of temperatures log-weights, (n_values, n_chains), the means of
+    whose exponentials are unbiased for the sums. Each value has at most 50 `n_steps` transitions.
+    The second result is the greatest standard error.
     """
     left, n_temperatures, n_more = BUDGET * n_steps, LEAST_TEMPERATURES, FIRST_CHAINS
     log_weights = np.empty((len(known), 0))
@@ -65,18 +52,7 @@ def _shares_of_sums(known, log_weights):
 
 
 def chosen_chains(log_weights, n, generator):
-    """Numbers of chains drawn by their weights, evenly spread over them.
-
-    Parameters
-    ----------
-    log_weights : ndarray of shape (n_rows, n_chains)
-    n : int
-    generator : Generator
-
-    Returns
-    -------
-    chosen : ndarray of int of shape (n_rows, n)
-    """
+    """Numbers of n chains a row, drawn by their weights, evenly spread over them."""
     up_to = np.cumsum(softmax(log_weights, axis=1), axis=1)
     places = (generator.random((len(up_to), 1)) + np.arange(n)) / n * up_to[:, -1:]
     found = [np.searchsorted(*pair, side="right") for pair in zip(up_to, places, strict=True)]
@@ -84,19 +60,7 @@ def chosen_chains(log_weights, n, generator):
 
 
 def softmax_errors(p, log_errors):
-    """Standard errors of probabilities, by the delta method.
-
-    Parameters
-    ----------
-    p : ndarray of shape (n,)
-        Normalised weights.
-    log_errors : ndarray of shape (n,)
-        Standard errors of the logarithms of the weights.
-
-    Returns
-    -------
-    errors : ndarray of shape (n,)
-    """
+    """Standard errors of normalised weights, by the delta method, from those of their logs."""
     # d p_a / d ln w_b = p_a (δ_ab - p_b).
     slopes = p[:, None] * (np.eye(len(p)) - p)
     return np.sqrt(slopes**2 @ log_errors**2)
@@ -105,12 +69,7 @@ def softmax_errors(p, log_errors):
 def message_of_errors(name, column, errors, n_steps):
     """Warning that the probabilities of some rows are uncertain, or None.
 
-    Parameters
-    ----------
-    name, column : str
-        What was asked, and of which column.
-    errors : ndarray of shape (n_rows,)
-    n_steps : int
+    `name` is what was asked, and `column` of which column.
     """
     n_uncertain = int((errors > MAX_ERROR).sum())
     if not n_uncertain:

@@ -47,8 +47,8 @@ from sklearn_boltz.units._unit import UnitType
 N_STARTS = 100
 # Maximum number of training rows for which the log-likelihood of a deep model is measured.
 DEEP_ROWS = 500
-# Hidden units for the root of the number of rows, at most, of ``"auto"``: with 6, the digits take
-# 1.5 times as long, for .1 nats.
+# With "auto", at most this many hidden units for each square root of the number of rows: with 6,
+# the digits take 1.5 times as long and gain 0.1 nats.
 UNITS_PER_ROOT = 2
 # If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
@@ -59,7 +59,7 @@ LEAST_PROBABILITY = 1e-12
 
 
 class Seen(NamedTuple):
-    """Kept from the data: the distribution of independent columns, and starts of TAP."""
+    """The part of the data that is kept: the distribution of independent columns, starts of TAP."""
 
     base: UnitType
     rows: np.ndarray
@@ -247,7 +247,7 @@ class BaseTAP(MiniBatchEstimator):
         return -free_energy - self._cached("tap", lambda: self.log_partition("tap").value)
 
     def _tap_free_energy(self, V):
-        """F(v) as training has it: with one hidden layer, it is exact."""
+        """F(v) as in training; it is exact with one hidden layer."""
         return self.free_energy(V)
 
     # Evidence: noisy and missing values.

@@ -109,7 +109,7 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # Types of `columns` and `hidden`. More is checked once the columns are known.
 COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
 HIDDEN = [StrOptions(set(HIDDEN_NAMES)), UnitType, type, tuple]
-# Of estimators that follow ln Z in the course of a training.
+# Constraints of estimators that follow ln Z during training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
 COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}
 MACHINE_SAMPLE_CONSTRAINTS = SAMPLE_CONSTRAINTS | {
@@ -217,7 +217,7 @@ class BaseBoltzmannMachine(Density):
         return Layered.read(vars(self), Layered.of(self._training.learner.model()).layers)
 
     def _marginal(self):
-        """The model of the visible units, of which a classifier has the label besides."""
+        """The model of the visible units, without the label of a classifier."""
         return self._layered().sides()
 
     def _model(self):
@@ -225,7 +225,7 @@ class BaseBoltzmannMachine(Density):
         return self._marginal().sides()
 
     def _distribution(self):
-        """What rows of numbers are distributed as."""
+        """The distribution of rows of numbers."""
         parts = self._layered(), self._base(), self._marginal()
         return FittedRBM(*parts, self._training.evaluation_seed, self.n_jobs)
 
@@ -713,9 +713,9 @@ class BaseBoltzmannMachine(Density):
             single run.
         max_rounds : int, default=None
             Maximum number of rounds of the ladder. In each round, all chains make one transition
-            and then exchange states. None means 1,000, or more where that takes only a few
-            seconds, but, after 400, at most as many as take two fifths of the training, where its
-            likelihood was measured.
+            and then exchange states. None means 1,000, or more where that takes only a few seconds.
+            If the likelihood was measured during training, rounds beyond 400 take at most two
+            fifths of the time of the training.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
             at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
@@ -922,8 +922,8 @@ class BaseBoltzmannMachine(Density):
             Values of some columns, by label or number, as in ``{"city": "Rome"}``. Samples are then
             drawn from the conditional distribution of the other columns: exactly if these, or the
             hidden units, have no more joint states than 2**23 divided by the number of all units,
-            and otherwise by annealed chains, drawn by their weights, that go on with the given
-            columns clamped. With `init` or `n_temperatures`, plain chains are used.
+            and otherwise by annealed chains, which are resampled by their weights and continue with
+            the given columns clamped. With `init` or `n_temperatures`, plain chains are used.
         where : callable, default=None
             A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
             table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so

@@ -27,7 +27,7 @@ from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
 from sklearn_boltz.units._unit import observed_sums
 
-# Of rows with one-hot numbers, at least, that a fit has at a time: of the data, and of the model.
+# Copies of rows with one-hot numbers that a fit holds at a time, at least: data and samples.
 COPIES = 3
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
@@ -42,10 +42,10 @@ class InfiniteRBM(BaseRBM):
     is the Frank-Wolfe algorithm: with an unlimited number of hidden units, the log-likelihood is
     concave in the measure of their weights.
 
-    As published, a unit is inserted at full size, so that with an `alpha` of 0.01 the likelihood
-    falls. Here, each insertion is centred, and the weights of the unit are scaled to the largest
-    gain, which is estimated from samples of the model; see Notes. By default, all units are then
-    trained together for some mini-batches.
+    As published, a unit is inserted at full size, and with an `alpha` of 0.01 the likelihood falls.
+    Here, each insertion is centred, and the weights of the unit are scaled to the largest gain,
+    which is estimated from samples of the model; see Notes. By default, all units are then trained
+    together for some mini-batches.
 
     Parameters
     ----------
@@ -307,9 +307,9 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
-            may limit the values. NaN is a
-            missing value: the model is fitted to the observed values.
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; the unit type of a column
+            may limit its values. NaN is a missing value: the model is fitted to the observed
+            values.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None

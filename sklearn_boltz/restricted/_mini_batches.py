@@ -38,7 +38,7 @@ from sklearn_boltz.tables._weights import checked_weights, row_weights
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # Standard deviation of the weights of units beyond those of an initial model.
 SMALL_WEIGHTS = 0.01
-# Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
+# Peak memory of a training, at least, in sizes of its weights: 5 to 15 were measured.
 MATRICES = 5
 
 
@@ -63,12 +63,11 @@ class MiniBatchEstimator(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
-            may limit the values. NaN is a
-            missing value: the model is fitted to the observed values. For
-            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only a few
-            batches are in memory at a time. If Dask has a cluster, its workers share each
-            mini-batch.
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; the unit type of a column
+            may limit its values. NaN is a missing value: the model is fitted to the observed
+            values. For :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections,
+            only a few batches are in memory at a time. If Dask has a cluster, its workers share
+            each mini-batch.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -93,8 +92,8 @@ class MiniBatchEstimator(BaseRBM):
         -----
         ConvergenceWarning
             If the parameters diverge; the model is then that of the epoch before. If the model is
-            no better than independent columns, or, of validation rows that are bits, than a tree of
-            pairs of columns. If `max_iter` ended a fit with `early_stopping`.
+            no better than independent columns or, on binary validation rows, than a tree of pairs
+            of columns. If `max_iter` ended a fit with `early_stopping`.
 
         Notes
         -----

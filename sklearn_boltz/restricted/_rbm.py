@@ -1,4 +1,4 @@
-"""BaseRBM: how RBMs and deep machines are fitted, and what they give of rows and hidden units."""
+"""BaseRBM: fits of RBMs and deep machines, and their methods for rows and hidden units."""
 
 from functools import cache, partial
 
@@ -538,8 +538,9 @@ class BaseRBM(BaseBoltzmannMachine):
               makes it more probable. For continuous values, the mean is used;
             - ``"sample"``: a draw of all missing values from their joint conditional distribution.
         n_steps : int, default=1000
-            Number of transitions of the annealed chains of a row together, and of those that go on:
-            as many for the mean, half as many for a sample. For the mode, of a single chain.
+            Number of transitions of all annealed chains of a row together. They then continue for
+            as many transitions for the mean, and half as many for a sample. For the mode, the
+            number of transitions of a single chain.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 

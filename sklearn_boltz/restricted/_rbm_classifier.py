@@ -51,7 +51,7 @@ from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_class
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
-# What is added to the share of each class, of which the logarithms are the first biases.
+# Added to the share of each class; the initial biases are the logarithms of these sums.
 LEAST_SHARE = 1e-3
 
 
@@ -342,9 +342,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
-            may limit the values. NaN is a
-            missing value, which is summed out.
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; the unit type of a column
+            may limit its values. NaN is a missing value, which is summed out.
         y : array-like of shape (n_samples,)
             The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
             label. But -1 is a class if all labels are -1 or 1, or if other labels are negative.
@@ -600,7 +599,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             The data. NaN is a missing value, which is summed out: exactly if the missing values,
             with the label, or the hidden units have no more joint states than 2**23 divided by the
             number of all units, and otherwise by short Markov chains with the observed values
-            clamped, the same each time.
+            clamped. The result is the same in each call.
 
         Returns
         -------
@@ -704,7 +703,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             −ln Σ_yh exp(−E(x, y, h)), in nats, where continuous columns are standardised. In a row
             with missing values, these are summed out, too: exactly where they, with the label, or
             the hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
-            chains for the row, the same each time.
+            chains for the row. The result is the same in each call.
         """
         if y is None:
             return super().free_energy(V)
@@ -732,8 +731,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            Values of ln p(x), or ln p(x, y), in nats: normalised, and the same each time. For a row
-            with missing values, the log-probability of the observed ones.
+            Values of ln p(x), or ln p(x, y), in nats: normalised, and the same in each call. For a
+            row with missing values, the log-probability of the observed ones.
 
         Notes
         -----

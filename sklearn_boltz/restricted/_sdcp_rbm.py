@@ -19,13 +19,13 @@ from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import SDCPLearner, SDCPScheme, weights_of
 from sklearn_boltz.units._unit import observed_sums
 
-# Couplings of an initial network that become hidden units, at most, where n_components is "auto".
+# With n_components="auto", at most this many couplings of an initial network become hidden units.
 MOST_OF_INIT = 1000
-# Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With 6
-# instead of 2, the likelihood of the digits is better by .2 to .4 nats.
+# With n_components="auto", at most this many hidden units for each square root of the number of
+# rows. With 6 instead of 2, the log-likelihood of the digits is 0.2 to 0.4 nats higher.
 UNITS_PER_ROOT = 6
 # Good features need many cheap steps rather than a good likelihood: PCD, as in scikit-learn's
-# BernoulliRBM. Its fit has the same number of epochs, and takes twice the time.
+# BernoulliRBM, which takes twice the time for as many epochs.
 FEATURES = {
     "learning_rate": 0.05, "batch_size": 10, "n_inner": 1, "n_gibbs": 1, "centered": False,
     "chains": "persistent", "alpha": 0.0, "init": "scaled", "early_stopping": False,
@@ -36,10 +36,10 @@ FEATURES = {
 class SDCPRBM(MiniBatchEstimator):
     """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
 
-    It takes the place of :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised
-    likelihood, `score_samples`, so that models can be compared and tuned. The default settings are
-    for a good likelihood; for features of a classifier, use `for_features`. Tables may have columns
-    of bits, of categories and of real numbers.
+    It can replace :class:`sklearn.neural_network.BernoulliRBM`, and adds a normalised likelihood,
+    `score_samples`, so that models can be compared and tuned. The default settings are for a good
+    likelihood; for features of a classifier, use `for_features`. Tables may have columns of bits,
+    of categories and of real numbers.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
     S-DCP linearises one of them and makes several steps of stochastic gradient descent on the
@@ -134,8 +134,8 @@ class SDCPRBM(MiniBatchEstimator):
         ``"auto"`` begins with 0. At the end of a fit with early stopping and ``"auto"`` for
         `chains` and `max_iter`, chains from 200 training rows make 100 transitions. If the
         correlation of their states with the rows, summed over the columns, is above 0.5, the chains
-        stick to modes, of whose masses the training knows nothing. It then begins anew with a share
-        of 0.2, which takes up to some 25 times as long on small tables, and continues `history_`.
+        are stuck in modes, whose probabilities training cannot learn. It then starts again with a
+        share of 0.2, which can take 25 times as long on small tables; `history_` continues.
 
         A number takes about twice the time, and needs a smaller learning rate with the default
         `n_inner`: about 0.025 for a share of 0.2, and 0.01 for 0.5. The number of chains is the
@@ -170,12 +170,12 @@ class SDCPRBM(MiniBatchEstimator):
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
         validation rows themselves, a table with the columns of `X`. Training then has three stages,
-        or two if the rate of a third would be less than that of the last stage of `chains`. A
-        stage ends when their log-likelihood has not improved for 8 epochs, or in the first stage
-        for as many as 200 mini-batches take if these are more (400 if `chains` is not
-        ``"auto"``), or after 20,000 mini-batches, but at least 20 epochs. The model is that of the
-        last stage that has not overfitted, or the mean of one stage more, see `chains`.
-        ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        or two if the rate of a third would be less than that of the last stage of `chains`. A stage
+        ends when the log-likelihood of the validation rows has not improved for 8 epochs (in the
+        first stage, for 8 epochs and 200 mini-batches, or 400 if `chains` is not ``"auto"``), or
+        after 20,000 mini-batches, but at least 20 epochs. The result is the model of the last stage
+        that did not overfit, or the mean over one more stage, see `chains`. ``"auto"`` does so if
+        there are at least 100 rows and `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -183,12 +183,12 @@ class SDCPRBM(MiniBatchEstimator):
     track_likelihood : bool or float, default=True
         Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
         after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
-        units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
-        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
-        where more than the usual cost is allowed, from a ladder of saved models, and the larger
-        estimate is used where they differ. A number is this cost in multiplications, as a fraction
-        of those of training; True means 0.12 with early stopping, 0.07 without it if there are
-        fewer than 100,000 weights (8 to 11 % of the time), and 1 with `tempered`. With early
+        units in the smaller layer, ln Z is exact, costs almost nothing and is computed after each
+        epoch. Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or
+        more or where more than the usual cost is allowed, from a ladder of saved models, and the
+        larger estimate is used where they differ. A number is this cost in multiplications, as a
+        fraction of those of training; True means 0.12 with early stopping, 0.07 without it if there
+        are fewer than 100,000 weights (8 to 11 % of the time), and 1 with `tempered`. With early
         stopping, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"

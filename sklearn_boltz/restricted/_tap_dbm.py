@@ -87,17 +87,17 @@ class TAPDBM(BaseTAP):
 
     tempered : bool or "auto", default="auto"
         Whether solutions start at states from the top of a ladder of saved models, whose chains
-        exchange states, instead of at the data. Modes then have the masses that the model gives
-        them, not the shares of the rows. ``"auto"`` begins anew with it after a fit with early
-        stopping and ``max_iter="auto"`` whose model has modes that chains from the data do not
-        leave, by the same measure as in :class:`SDCPRBM`; it takes up to some 25 times as long.
-        It begins without pre-training, whose solutions start at the data.
+        exchange states, instead of at the data. Modes then have their probabilities under the
+        model, not the shares of the rows. ``"auto"`` trains again with it if, after a fit with
+        early stopping and ``max_iter="auto"``, chains from the data do not leave the modes of the
+        model, measured as in :class:`SDCPRBM`; this can take 25 times as long. It begins without
+        pre-training, whose solutions start at the data.
 
     inference : {"tap", "naive", "adaptive"} or TAP, default="tap"
         How the solutions of the mean-field equations are found, in training and later, and how
-        training makes use of them: by second-order TAP, naive mean field or adaptive TAP with the
-        default settings of :class:`TAP`, or by an instance of it with others.
-        ``TAP(max_iter=10, n_gibbs=0)`` is the algorithm of the paper.
+        training uses them: by second-order TAP, naive mean field or adaptive TAP with the default
+        settings of :class:`TAP`, or by an instance of it with others. ``TAP(max_iter=10,
+        n_gibbs=0)`` is the algorithm of the paper.
 
     pretrain_max_iter : int or "auto", default="auto"
         Number of epochs for which each layer is trained by itself first. ``"auto"`` aims at about
@@ -141,12 +141,11 @@ class TAPDBM(BaseTAP):
         Whether to set validation rows aside, a tenth or another share of the rows, or the
         validation rows themselves, a table with the columns of `X`. ``"auto"`` does so if there are
         at least 100 rows and `max_iter` is ``"auto"``. Training then has three stages. A stage ends
-        when the log-likelihood of these rows has not improved for 8 epochs, or in the first stage
-        for as many as 400 mini-batches take if these are more, or after 20,000 mini-batches, but at
-        least 20 epochs, and the model is that of the last stage that has not overfitted. The free
-        energies of the rows are approximated by TAP. The normalising constant is exact if at most
-        12 binary units have to be enumerated, and otherwise estimated as described in
-        `track_likelihood`.
+        when the log-likelihood of these rows has not improved for 8 epochs (in the first stage, for
+        8 epochs and 400 mini-batches), or after 20,000 mini-batches, but at least 20 epochs. The
+        result is the model of the last stage that did not overfit. The free energies of the rows
+        are approximated by TAP. The normalising constant is exact if at most 12 binary units have
+        to be enumerated, and otherwise estimated as described in `track_likelihood`.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -154,12 +153,12 @@ class TAPDBM(BaseTAP):
     track_likelihood : bool or float, default=True
         Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
         after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
-        units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
-        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
-        where more than the usual cost is allowed, from a ladder of saved models, and the larger
-        estimate is used where they differ. A number is this cost in multiplications, as a
-        fraction of those of training; True means 0.12, and 0.07 without early stopping and
-        with fewer than 100,000 weights. With early stopping, the log-likelihood is always measured.
+        units in the smaller layer, ln Z is exact, costs almost nothing and is computed after each
+        epoch. Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or
+        more or where more than the usual cost is allowed, from a ladder of saved models, and the
+        larger estimate is used where they differ. A number is this cost in multiplications, as a
+        fraction of those of training; True means 0.12, and 0.07 without early stopping and with
+        fewer than 100,000 weights. With early stopping, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.

@@ -1,6 +1,7 @@
 """Checks of the arguments of functions of a fitted network: the network, and its rows."""
 
 from functools import wraps
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import validate_params
@@ -10,6 +11,14 @@ from sklearn_boltz._warnings import warn
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.tables._weights import checked_weights
+
+# Of functions that fit or sample again and again, in processes.
+REPEATED = {
+    "X": ["array-like"],
+    "n_jobs": [Integral, None],
+    "verbose": ["verbose"],
+    "random_state": ["random_state", np.random.Generator],
+}
 
 
 def of_network(constraints, *, fitted=True, numbers=False):
@@ -39,22 +48,17 @@ def of_network(constraints, *, fitted=True, numbers=False):
     return decorate
 
 
-def has_seen(network, codes, weights):
-    """Whether these distinct rows are those of the fit, which have been kept."""
-    seen, counts = distinct_incomplete(*informative(*network._seen_rows()))
-    return np.array_equal(seen, codes) and np.allclose(counts, weights)
-
-
 def warn_of_other_rows(network, codes, weights):
     """Warn of rows, or of weights, that the estimates do not come from."""
     if network._seen is None:
         return
-    is_same = network._cached(
-        "is_same",
-        lambda: has_seen(network, *distinct_incomplete(codes, weights)),
-        *(codes, weights),
-    )
-    if not is_same:
+
+    def has_seen():
+        seen, counts = distinct_incomplete(*informative(*network._seen_rows()))
+        found, own = distinct_incomplete(codes, weights)
+        return np.array_equal(seen, found) and np.allclose(counts, own)
+
+    if not network._cached("is_same", has_seen, codes, weights):
         warn(
             f"{type(network).__name__}: these are not the rows and weights of the fit, for which "
             "standard errors, tests and criteria hold. Use the X and sample_weight of `fit`."

@@ -12,7 +12,7 @@ from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.statistics._arguments import counted, of_network
+from sklearn_boltz.statistics._arguments import REPEATED, counted, of_network
 from sklearn_boltz.statistics._refits import Refits, refuse_scores, resampled
 from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics._standard_errors import (
@@ -208,17 +208,14 @@ def quantiles(ordered, levels):
 
 
 @of_network(
-    {
-        "X": ["array-like"],
+    REPEATED
+    | {
         "n_resamples": [Interval(Integral, 1, None, closed="left")],
         "sample_weight": ["array-like", None],
         "method": [StrOptions({"nonparametric", "parametric"})],
         "reselect": ["boolean"],
         "previous": [NetworkBootstrap, None],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state", np.random.Generator],
     },
     numbers=True,
 )

@@ -13,6 +13,7 @@ from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.statistics._arguments import REPEATED
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
 from sklearn_boltz.statistics._refits import (
@@ -255,18 +256,15 @@ class CentralityStability:
 
 
 @validate_params(
-    {
+    REPEATED
+    | {
         "estimator": [BaseEstimator],
-        "X": ["array-like"],
         "statistic": [StrOptions(set(MEASURES))],
         "communities": ["array-like", None],
         "shares": ["array-like", None],
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "correlation": [Interval(Real, -1, 1, closed="both")],
         "sample_weight": ["array-like", None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )

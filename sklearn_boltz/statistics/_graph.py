@@ -226,20 +226,10 @@ def require_networkx(function="to_networkx"):
 def graph_of(names, entries, intercept, values):
     """Nodes with intercepts; edges where the weight is not 0, with all values as plain numbers.
 
-    Parameters
-    ----------
-    names : list
-    entries : list of sequence of str, or None
-        Names of the entries of each column: ``name=value``, or ``name`` of a number. None
-        if all columns are binary: weights then have a sign.
-    intercept : ndarray
-        Of the entries, one after another.
-    values : dict of ndarray of shape (n_columns, n_columns)
-        Those that are NaN are left out.
-
-    Returns
-    -------
-    graph : networkx.Graph
+    `entries` are lists of the names of the entries of each column, ``name=value``, or ``name`` of a
+    number; None if all columns are binary: weights then have a sign. `intercept` has all entries
+    one after another, and `values` matrices of shape (n_columns, n_columns), in which NaN is left
+    out.
     """
     graph, weight = require_networkx().Graph(), values["weight"]
     intercept = iter(intercept.tolist())

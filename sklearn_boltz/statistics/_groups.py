@@ -17,6 +17,7 @@ from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.statistics._arguments import REPEATED
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
 from sklearn_boltz.statistics._results import pair_frame, pair_matrix
@@ -122,15 +123,12 @@ class GroupComparison:
 
 
 @validate_params(
-    {
+    REPEATED
+    | {
         "estimator": [Density],
-        "X": ["array-like"],
         "groups": ["array-like", str],
         "n_permutations": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"holm", "fdr_bh", "max"})],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )

@@ -39,18 +39,7 @@ def holm(p_value):
 
 
 def adjust_p_values(p_value, method):
-    """Adjust p values for their number.
-
-    Parameters
-    ----------
-    p_value : ndarray of shape (n,)
-        p-values of different hypotheses; NaN where there is none.
-    method : {"holm", "fdr_bh"}
-
-    Returns
-    -------
-    adjusted : ndarray of shape (n,)
-    """
+    """Adjust p values for their number by "holm" or "fdr_bh"; NaN where there is none."""
     if method not in ("holm", "fdr_bh"):
         raise ValueError(f"method must be 'holm' or 'fdr_bh', got {method!r}.")
     adjust = {"holm": holm, "fdr_bh": false_discovery_control}[method]

@@ -58,17 +58,7 @@ class NetworkParameters:
 
 
 def parameter_frame(names, columns):
-    """A row for each parameter, with its name as the index.
-
-    Parameters
-    ----------
-    names : ndarray of str of shape (n_parameters,)
-    columns : dict of ndarray of shape (n_parameters,)
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    """
+    """A row for each parameter, with its name as the index."""
     pandas = import_pandas("such as `estimate` and `std_err`")
     return pandas.DataFrame(columns, index=pandas.Index(names, name="parameter"))
 
@@ -82,17 +72,7 @@ def pair_matrix(values, diagonal):
 
 
 def pair_frame(feature_names, matrices):
-    """A row for each pair of variables, with their names as the index.
-
-    Parameters
-    ----------
-    feature_names : ndarray of str of shape (n_features,)
-    matrices : dict of ndarray of shape (n_features, n_features)
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    """
+    """A row for each pair of variables, with their names as the index, from symmetric matrices."""
     pandas = import_pandas("matrices of pairs")
     j, k = np.triu_indices(len(feature_names), 1)
     names = [feature_names[j], feature_names[k]]

@@ -11,6 +11,7 @@ from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.statistics._arguments import REPEATED
 from sklearn_boltz.statistics._refits import (
     Refits,
     codes_and_scores,
@@ -102,17 +103,14 @@ class StabilitySelection:
 
 
 @validate_params(
-    {
+    REPEATED
+    | {
         "estimator": [BaseEstimator],
-        "X": ["array-like"],
         "n_pairs": [Interval(Integral, 1, None, closed="left")],
         "threshold": [Interval(Real, 0.5, 1, closed="right")],
         "max_false": [Interval(Real, 0, None, closed="neither")],
         "alphas": ["array-like", None],
         "sample_weight": ["array-like", None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )

@@ -196,6 +196,7 @@ def inference(
     may be missed, or appear between others. The score test of all couplings in the table
     (``joint_p_value``) finds it, with numbers in five groups; it assumes that other columns act by
     trends, too. The middle one of an odd number of levels has neither a coupling nor an error.
+    A ``"cyclic"`` column has no trend: it is tested like a nominal one, by all its couplings.
 
     Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
     network itself, with a fixed seed; their numbers then twice from the estimates. The errors of

@@ -38,8 +38,8 @@ class Batches:
 
     Pass this object instead of an array to `fit` of :class:`~sklearn_boltz.FSLLDensity`,
     :class:`~sklearn_boltz.FVBMPseudoLikelihood`, :class:`~sklearn_boltz.SDCPRBM`,
-    :class:`~sklearn_boltz.TAPRBM`, :class:`~sklearn_boltz.TAPDBM` (with ``pretrain_max_iter=0``)
-    or :class:`~sklearn_boltz.RBMClassifier`. The last one also needs the labels of all rows, or
+    :class:`~sklearn_boltz.TAPRBM`, :class:`~sklearn_boltz.TAPDBM` (with ``pretrain_max_iter=0``),
+    of an imputer, a detector or a classifier. Classifiers also need the labels of all rows, or
     batches that are pairs (X, y). Only a few batches are in memory at any time. A memory map, a
     Dask collection, a ``pyarrow.dataset.Dataset`` or a generator can be passed to `fit` directly;
     `fit` then creates this object with default options.

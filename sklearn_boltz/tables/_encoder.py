@@ -105,21 +105,9 @@ class Encoder:
     def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
         """Learn the columns of a table.
 
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix
-        numbers : ndarray or sparse matrix, default=None
-            The same as numbers, where it holds numbers only.
-        need : Need
-            Kinds that the model takes; by default, neither codes nor bins.
-        kinds : list of Kind, default=None
-            The user's declaration of each column; None to look at all.
-        weights : ndarray of float64 of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        table : Encoder
+        `numbers` are the same as numbers, where it holds numbers only; `need` are the kinds of
+        columns that the model takes, by default neither codes nor bins; `kinds` are the user's
+        declarations, None to look at all; `weights` say how often each row counts.
         """
         names = np.array([kind.name for kind in kinds or [Kind()]])
         frame = X if is_frame(X) else None

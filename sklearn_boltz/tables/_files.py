@@ -3,18 +3,17 @@
 import os
 from pathlib import Path
 
+from sklearn_boltz.tables._frames import optional
 from sklearn_boltz.tables._libraries import in_one_zone
 
 
 def open_dataset(path):
     """The dataset of a parquet file or of a folder of them."""
-    try:
-        from pyarrow import dataset
-    except ImportError as error:
-        raise ImportError(
-            f"Reading {os.fspath(path)!r} needs pyarrow, which is not installed: run `pip install "
-            "pyarrow`, or give a callable that yields arrays."
-        ) from error
+    message = (
+        f"Reading {os.fspath(path)!r} needs pyarrow, which is not installed: run `pip install "
+        "pyarrow`, or give a callable that yields arrays."
+    )
+    dataset = optional("pyarrow.dataset", message)
     folder = Path(path)
     for link in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if link.is_symlink() and not link.exists():

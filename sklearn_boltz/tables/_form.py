@@ -2,6 +2,7 @@
 
 from collections import Counter
 from numbers import Real
+from os import PathLike
 
 import numpy as np
 from scipy.sparse import issparse
@@ -79,8 +80,11 @@ def check_form(X):
             "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
             "this with the rows of one batch at a time."
         )
-    if isinstance(X, str):
-        raise ValueError("X is a string, and must be a table. Read the file that it names first.")
+    if isinstance(X, (str, PathLike)):
+        raise ValueError(
+            "X is the name of a file, and must be a table. Read the file first; `fit` also takes a "
+            "parquet file as sklearn_boltz.batches.Batches(path)."
+        )
     is_list = isinstance(X, (list, tuple)) and len(X) > 0
     is_dict = isinstance(X, dict) and not issparse(X)  # as scipy's dok_matrix is
     if is_dict or is_list and all(isinstance(row, dict) for row in X):

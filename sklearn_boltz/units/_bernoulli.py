@@ -12,23 +12,34 @@ from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, obse
 def smoothed_log_odds(ones, n_rows):
     """Log-odds of the means of columns, smoothed by one more row of values ½, in float64.
 
-    The extra row keeps them finite if a column is constant.
-
-    Parameters
-    ----------
-    ones : array-like of shape (n_units,) or (1, n_units)
-        Sums of the columns.
-    n_rows : int, float or ndarray of shape (n_units,)
-        Number of rows, or number of observed values of each column.
-
-    Returns
-    -------
-    log_odds : ndarray of float64 of shape (n_units,)
+    The extra row keeps them finite if a column is constant. `ones` are sums of the columns, and
+    `n_rows` the number of rows, or that of the observed values of each column.
     """
     return logit((np.asarray(ones, dtype=np.float64).ravel() + 0.5) / (n_rows + 1))
 
 
-class Bernoulli(UnitType):
+class Indicators(UnitType):
+    """Units whose columns are 0 or 1, with w(x) = exp(U · x)."""
+
+    bounds = 0.0, 1.0
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    def annealed(self, beta, base):
+        return between(base, self, beta)
+
+    def log_weight(self, X):
+        if is_foreign(X):
+            return widened(X) @ widened(self.intercept)
+        return X @ self.intercept.astype(np.float64)
+
+    def gradients(self, X, field=None, precision=0.0):
+        mean = self._row_mean(self.mean(field, precision) if X is None else X)
+        return {"intercept": mean.astype(self.intercept.dtype)}
+
+
+class Bernoulli(Indicators):
     """
     Units with the values 0 and 1: w(x) = exp(U x).
 
@@ -60,7 +71,7 @@ class Bernoulli(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
-    is_binary, width, bounds = True, 1, (0.0, 1.0)
+    is_binary, width = True, 1
 
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
@@ -74,9 +85,6 @@ class Bernoulli(UnitType):
     def widths(self):
         """Number of columns of each unit: an array of 1 of shape (n_units,)."""
         return np.ones(self.intercept.shape[0], dtype=int)
-
-    def parameters(self):
-        return {"intercept": self.intercept}
 
     @classmethod
     def from_data(cls, X, weights=None):
@@ -117,17 +125,9 @@ class Bernoulli(UnitType):
             return Bernoulli(zeros(self.intercept, self.intercept.shape))
         return super().base()
 
-    def annealed(self, beta, base):
-        return between(base, self, beta)
-
     def _log_odds(self, field, precision):
         # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.
         return self.intercept + field - 0.5 * precision
-
-    def log_weight(self, X):
-        if is_foreign(X):
-            return widened(X) @ widened(self.intercept)
-        return X @ self.intercept.astype(np.float64)
 
     def unit_log_weights(self, X):
         return X * self.intercept.astype(np.float64)
@@ -165,7 +165,3 @@ class Bernoulli(UnitType):
 
     def _draw(self, field, stream, first_row):
         bernoulli_sample(field, self.intercept, stream.seed, stream.take(1), first_row)
-
-    def gradients(self, X, field=None, precision=0.0):
-        mean = self._row_mean(self.mean(field, precision) if X is None else X)
-        return {"intercept": mean.astype(self.intercept.dtype)}

@@ -5,22 +5,23 @@ from numbers import Integral
 
 import numpy as np
 
-from sklearn_boltz.numerics._arrays import is_foreign, widened
+from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.units import _categorical_arrays
+from sklearn_boltz.units._bernoulli import Indicators
 from sklearn_boltz.units._categorical_kernel import (
     categorical_log_partition,
     categorical_mean,
     categorical_sample,
     categorical_sums,
 )
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
+from sklearn_boltz.units._unit import FLOATS, as_floats, observed_sums
 
 # Tolerance with which the probabilities of the states of a unit must sum to 1.
 SUM_TOLERANCE = 1e-5
 
 
-class Categorical(UnitType):
+class Categorical(Indicators):
     """
     Units with one of several states: w(x) = exp(U · x) for one-hot x.
 
@@ -75,8 +76,6 @@ class Categorical(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
-    bounds = 0.0, 1.0
-
     def __init__(self, n_values, intercept=None):
         if isinstance(n_values, Integral):
             if intercept is None:
@@ -103,9 +102,6 @@ class Categorical(UnitType):
         begins = np.flatnonzero(np.diff(widths, prepend=0))
         counts = np.diff(begins, append=len(widths))
         self._runs = np.column_stack([widths[begins], counts]).astype(np.intp)
-
-    def parameters(self):
-        return {"intercept": self.intercept}
 
     @classmethod
     def from_data(cls, X, n_values, weights=None):
@@ -167,13 +163,7 @@ class Categorical(UnitType):
         return self.tempered(0)
 
     def tempered(self, beta):
-        return self._with_intercept(beta * self.intercept)
-
-    def annealed(self, beta, base):
-        return between(base, self, beta)
-
-    def _with_intercept(self, intercept):
-        other = copy(self)
+        other, intercept = copy(self), beta * self.intercept
         if not is_foreign(intercept):
             intercept = np.ascontiguousarray(intercept, dtype=self._dtype)
         other.intercept = intercept
@@ -267,11 +257,6 @@ class Categorical(UnitType):
             return np.zeros((len(X), 0))
         return np.add.reduceat(X * self.intercept.astype(np.float64), self._starts[:-1], axis=1)
 
-    def log_weight(self, X):
-        if is_foreign(X):
-            return widened(X) @ widened(self.intercept)
-        return X @ self.intercept.astype(np.float64)
-
     def _fields(self, field, precision=0.0):
         """B − A / 2 as rows, the intercepts in the same dtype, and the leading shape."""
         # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.
@@ -318,10 +303,6 @@ class Categorical(UnitType):
     def _draw(self, field, stream, first_row):
         intercept = np.ascontiguousarray(self.intercept)
         categorical_sample(field, intercept, self._runs, stream.seed, stream.take(1), first_row)
-
-    def gradients(self, X, field=None, precision=0.0):
-        mean = self._row_mean(self.mean(field, precision) if X is None else X)
-        return {"intercept": mean.astype(self._dtype)}
 
 
 def _zeros(widths, dtype=np.float64):

@@ -1,8 +1,8 @@
-"""Categorical units of which the parameters are arrays of other libraries than NumPy.
+"""Categorical units whose parameters are arrays of a library other than NumPy.
 
-Each function equals the kernel of the same name; a draw takes the same random numbers. Tensors in
-the memory of the processor are drawn by the kernel itself. `runs` are those of the kernels: widths,
-and how many units in turn have each of them.
+Each function gives the same result as the kernel of the same name, and a draw uses the same random
+numbers. Tensors in the memory of the CPU are drawn by the kernel itself. `runs` are those of the
+kernels: widths, and how many consecutive units have each.
 """
 
 from sklearn_boltz.numerics._arrays import (

@@ -26,7 +26,7 @@ def _square(X):
 
 
 class Quadratic(UnitType):
-    """Units of which ln w(x) = U x − V x² / 2, on some range."""
+    """Units with ln w(x) = U x − V x² / 2, on some range."""
 
     def parameters(self):
         return {"intercept": self.intercept, "precision": self.precision}

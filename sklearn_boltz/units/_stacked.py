@@ -275,17 +275,8 @@ def _named(columns):
 def by_type(units):
     """Sort units so that those of one type are next to each other: longer arrays, fewer calls.
 
-    Parameters
-    ----------
-    units : UnitType
-
-    Returns
-    -------
-    units : UnitType
-        The same units in another order, with copies of their parameters. If the order is the same,
-        the units themselves.
-    order : ndarray of int of shape (n_columns,) or None
-        For each new column, the index of the old one. None if the order is the same.
+    -> the units in another order, with copies of their parameters, and for each new column the
+    index of the old one; the units themselves and None if the order is the same.
     """
     parts = units.parts()
     bits = [part for part in parts if type(part[0]) is Bernoulli]

@@ -19,19 +19,10 @@ RHO_MARGIN = 1e-6
 def tilted_moments(b, a, low, high):
     """ln ∫ exp(b x − a x² / 2) dx over [low, high], and the mean and variance of that density.
 
-    Parameters
-    ----------
-    b, a : array-like
-        Of any shapes that broadcast. `a` may have any sign.
-    low, high : float
-
-    Returns
-    -------
-    log_partition, mean, variance : ndarray
-        float32 if all inputs are float32, and otherwise float64.
+    b and a broadcast, and `a` may have any sign. Results are float32 if both are, else float64.
     """
     b, a = np.asarray(b), np.asarray(a)
-    # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
+    # For a small layer, `np.broadcast_arrays` would take longer than the moments.
     shape, dtype = np.broadcast(b, a).shape, np.result_type(b, a)
     dtype = np.float32 if dtype == np.float32 else np.float64
     given, out = np.empty((2, *shape), dtype), np.empty((3, *shape), dtype)
@@ -85,8 +76,8 @@ class TruncatedGaussian(Quadratic):
     are drawn by inverting the distribution function at uniform random numbers.
 
     With a positive precision, `low` 0 and a `high` that is never reached, these are the rectified
-    linear units (ReLU) of [2]_: ``SDCPRBM(hidden="relu")``. Those of Nair and Hinton (2010),
-    max(0, x + noise), are others.
+    linear units (ReLU) of [2]_: ``SDCPRBM(hidden="relu")``. The units of Nair and Hinton (2010),
+    max(0, x + noise), are different.
 
     References
     ----------
@@ -418,17 +409,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
 def _fitted(X, counts, low, high, weights=None):
     """Maximum-likelihood U and V for the values of columns and one more uniform value.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-    counts : ndarray of float64 of shape (n_units,)
-        Number of nonzero values of each column.
-    low, high : float
-    weights : ndarray of float64 of shape (n_rows,), default=None
-
-    Returns
-    -------
-    intercept, precision : ndarray of float64 of shape (n_units,)
+    `counts` are the numbers of nonzero values of each column.
     """
     n_units, width = X.shape[1], high - low
     first, second = (observed_sums(values, weights)[0] for values in (X, _square(X)))

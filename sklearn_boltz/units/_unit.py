@@ -51,18 +51,9 @@ FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def as_floats(values):
-    """Parameters in float32 or float64. Arrays of these types are not copied.
+    """Parameters in float32 or float64, which are not copied, or of another library.
 
     Training changes parameters in place by small steps, which integers cannot hold.
-
-    Parameters
-    ----------
-    values : array-like
-        An array of another library than NumPy is returned as it is.
-
-    Returns
-    -------
-    values : array
     """
     if is_foreign(values):
         return values
@@ -71,21 +62,11 @@ def as_floats(values):
 
 
 def observed_sums(X, weights=None):
-    """Sums of the observed values of each column, and their numbers.
+    """Sums of the observed values of each column in float64, and their numbers.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-        NaN is a missing value. Objects with an attribute `observed_sums` are accepted, too, or with
-        a method of this name that takes weights.
-    weights : ndarray of float64 of shape (n_rows,), default=None
-        Weight of each row. None means equal weights.
-
-    Returns
-    -------
-    total : ndarray of float64 of shape (n_columns,)
-    count : int, float or ndarray of float64 of shape (n_columns,)
-        A single number if it is the same for all columns.
+    NaN is a missing value. X may be sparse, or have an attribute `observed_sums`, or a method of
+    this name that takes weights. `weights` are those of rows, None for equal ones. The second
+    result is one number if it is the same for all columns.
     """
     found = getattr(X, "observed_sums", None)
     if found is not None:
@@ -615,7 +596,7 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            Of the same type.
+            Units of the same type.
         """
         return type(self).neutral(len(self), self._dtype)
 
@@ -628,7 +609,7 @@ class UnitType:
         beta : float
             Inverse temperature, 0 for `base` and 1 for these units.
         base : UnitType
-            Of the same type.
+            Units of the same type.
 
         Returns
         -------
@@ -746,7 +727,7 @@ class UnitType:
         mean : ndarray
             An array of the broadcast shape.
         variance : ndarray
-            Of the same shape.
+            An array of the same shape.
         """
         raise NotImplementedError
 
@@ -845,7 +826,7 @@ class UnitType:
 
 
 def between(base, units, beta):
-    """`UnitType.annealed` of units of which ln w(x) is linear in the parameters."""
+    """`UnitType.annealed` for units whose ln w(x) is linear in the parameters."""
     found = copy(units)
     for name, there in base.parameters().items():
         here = getattr(units, name)
@@ -857,17 +838,7 @@ def between(base, units, beta):
 
 
 def mixed_states(states, values):
-    """The shares of single-number states in each value: of one state, or of the two around it.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_states,)
-    values : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    shares : ndarray of shape (n_rows, n_states)
-    """
+    """The shares, (n_rows, n_states), of single numbers: of one state, or of the two around it."""
     order = np.argsort(states)
     corners = np.eye(len(states))
     shares = [np.interp(values, states[order], corners[k][order]) for k in range(len(states))]

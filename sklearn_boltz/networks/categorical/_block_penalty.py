@@ -64,21 +64,11 @@ def metrics(n_values, ordered):
 
 
 def ordered_basis(n_values, ordered):
-    """Contrasts in which the norm of a block is that of `BlockPenalty`.
+    """Contrasts in which the norm of a block is that of `BlockPenalty`, (Q, Σ (q_i - 1)).
 
     The block K with J = B_i K B_jᵀ has the norm of A_i J A_j. Columns of B_i are orthogonal, those
-    of an ordered column are polynomials, the first one the trend.
-
-    Parameters
-    ----------
-    n_values : ndarray of int of shape (n_columns,)
-    ordered : ndarray of bool of shape (n_columns,)
-
-    Returns
-    -------
-    basis : ndarray of shape (Q, Σ (q_i - 1))
-    squares : ndarray of shape (Σ (q_i - 1),)
-        The squared norms of its columns, 1 where there is no order.
+    of an ordered column are polynomials, the first one the trend. The second result are the squared
+    norms of the columns of B, 1 where there is no order.
     """
     if not ordered.any():
         return contrast_basis(n_values), np.ones(n_values.sum() - len(n_values))

@@ -187,10 +187,8 @@ class Contrasts(Objective):
     def gains(self, direction):
         """How much more a direction adds to the field of the state that occurs than to the others.
 
-        Returns
-        -------
-        least, greatest : ndarray of shape (n_columns,)
-            Over the rows in which the column is known, and its other states.
+        The least and the greatest of each column, over the rows in which it is known and its other
+        states.
         """
         fields, codes = self.fields(direction), self.problem.cells.codes
         least, greatest = np.zeros((2, len(self.n_values)))
@@ -219,14 +217,7 @@ class Contrasts(Objective):
 def softmax_information(basis, chances, x, weights):
     """Second derivatives of the regression of a column on x, (k, m, k, m) for k contrasts.
 
-    Parameters
-    ----------
-    basis : ndarray of shape (q, k)
-        The contrasts of its states.
-    chances : ndarray of shape (n, q)
-        The probabilities of these.
-    x : ndarray of shape (n, m)
-    weights : ndarray of shape (n,)
+    `basis`, (q, k), has the contrasts of its states, and `chances`, (n, q), their probabilities.
     """
     mean, (k, m) = chances @ basis, (basis.shape[1], x.shape[1])
     if k > FEW:

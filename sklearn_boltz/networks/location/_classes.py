@@ -27,18 +27,8 @@ MATRICES = 4
 def fit_best(candidates, log_slopes):
     """The Gaussians of the scores that held-out rows have the greatest likelihood by.
 
-    Parameters
-    ----------
-    candidates : list of ScoredRows
-        With scores by different transforms.
-    log_slopes : list of float
-        Contribution of each transform to the mean log-likelihood.
-
-    Returns
-    -------
-    place : int
-        The number of the candidate.
-    gaussians : Gaussians
+    `candidates` have scores by different transforms, of which `log_slopes` are the contributions to
+    the mean log-likelihood. -> the number of the candidate, and its `Gaussians`.
     """
     n_patterns, d = candidates[0].z.patterns.shape
     check_memory(
@@ -67,12 +57,8 @@ def filled_residuals(rows, one):
 def choose(rows):
     """Choose the degrees of freedom and the number of classes by held-out rows.
 
-    Returns
-    -------
-    score : float
-        Their mean log-likelihood.
-    choice : (float, int, Gaussians or None)
-        ν, the number of classes, and a single Gaussian where the fit begins.
+    -> their mean log-likelihood; and ν, the number of classes and a single Gaussian, or None, where
+    the fit begins.
     """
     d = rows.z.known.shape[1]
     if len(rows.z) <= max(2 * d, 2 * N_FOLDS):
@@ -165,15 +151,9 @@ def first_classes(residuals, weights, n_classes):
 def fit_classes(rows, one, first, strength):
     """Classes with their own means and covariances, and the slopes of one Gaussian, by EM.
 
-    Parameters
-    ----------
-    rows : ScoredRows
-    one : Gaussians
-        A single one, which is also where scores are unknown in the first round.
-    first : ndarray of float64 of shape (n_rows, n_classes)
-        The class of each row of the table in the first round.
-    strength : float
-        ν, of cells with the covariance of `one`, for each class smaller as there are more.
+    In the first round, the rows of the table have the classes `first`, (n_rows, n_classes), and
+    unknown scores are by the single Gaussian `one`. `strength` is ν, of cells with the covariance
+    of `one`, for each class smaller as there are more.
     """
     n_classes, d = first.shape[1], rows.z.known.shape[1]
     prior = Prior(0.0, strength, one.covariances[0] / n_classes ** (2 / d))

@@ -136,22 +136,10 @@ class ScoredRows:
 
 
 def completed(network, codes, scores, weights):
-    """Complete the categories by a network.
+    """Rows whose categories are completed by a network, with scores by different transforms.
 
-    Parameters
-    ----------
-    network : PottsModel
-    codes : ndarray of int of shape (n, d)
-        -1 for a missing cell.
-    scores : list of ndarray of float64 of shape (n, n_scores)
-        By different transforms.
-    weights : ndarray of float64 of shape (n,)
-
-    Returns
-    -------
-    rows : list of ScoredRows
-        With each of these scores. Rows with many completions have draws, which are equally
-        probable. Equal rows are merged, in the order of patterns.
+    Rows with many completions have draws, which are equally probable. Equal rows are merged, in the
+    order of patterns. `codes` have -1 for a missing cell.
     """
     keys = np.hstack([np.isnan(scores[0]), np.nan_to_num(scores[0], nan=np.inf), codes])
     _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -240,14 +240,10 @@ class Observed:
 
 
 def _instead_of_middles(off, sd, z, ends):
-    """Correction from ln of N(z) T' to ln of the probability, for each cell.
+    """Correction from ln of N(z) T' to ln of the probability, for each cell, (n, k).
 
-    Parameters
-    ----------
-    off, z : ndarray of float64 of shape (n, k)
-        How far z is from the mean, in standard deviations; and z.
-    sd : ndarray of float64 of shape (k,)
-    ends : ndarray of float64 of shape (n, k, 2)
+    `off` is how far z is from the mean, in standard deviations `sd`, and `ends` has shape (n, k,
+    2).
     """
     given = off[..., None] + (ends - z[..., None]) / sd[:, None]
     start, end = np.moveaxis(given, -1, 0)

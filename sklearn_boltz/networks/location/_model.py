@@ -52,16 +52,9 @@ class LocationModel:
     def given(self, c, z):
         """Distribution of the categories given scores z (NaN: not known) and class c.
 
-        Yields
-        ------
-        rows : ndarray of int
-            Those in which the same scores are known.
-        network : PottsModel
-            Of the categories given these, except for the fields of each row.
-        fields : ndarray of float64 of shape (n_rows, Q)
-            Contribution of the scores to the fields.
-        constant : ndarray of float64 of shape (n_rows,)
-            Their contribution to the log-weights of all states.
+        Yield the rows in which the same scores are known; the `PottsModel` of the categories given
+        these, except for the fields of each row; the contribution of the scores to the fields,
+        (n_rows, Q); and that to the log-weights of all states, (n_rows,).
         """
         z = Scores(z)
         observed = self.gaussians.observed(c, z)

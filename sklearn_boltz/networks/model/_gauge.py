@@ -39,20 +39,9 @@ def block_entries(n_values):
 
 
 def to_zero_sum(coupling, intercept, n_values):
-    """Express the same distribution in the zero-sum gauge.
+    """Coupling, (Q, Q), and intercept, (Q,), of the same distribution in the zero-sum gauge.
 
-    Parameters
-    ----------
-    coupling : array-like of shape (Q, Q)
-        Symmetric. The blocks on the diagonal are not looked at.
-    intercept : array-like of shape (Q,)
-    n_values : array-like of int of shape (n_columns,)
-        The number of states of each column.
-
-    Returns
-    -------
-    coupling : ndarray of shape (Q, Q)
-    intercept : ndarray of shape (Q,)
+    The blocks on the diagonal are not looked at.
     """
     n_values = np.asarray(n_values)
     column = column_of_state(n_values)
@@ -88,22 +77,10 @@ def contrast_basis(n_values):
 
 
 def frobenius_scores(coupling, n_values, ignore=None):
-    """The Frobenius norms of the blocks of a coupling in the zero-sum gauge.
+    """The Frobenius norms of the blocks of a coupling in the zero-sum gauge, with a diagonal of 0.
 
-    Parameters
-    ----------
-    coupling : array-like of shape (Q, Q)
-        In any gauge.
-    n_values : array-like of int of shape (n_columns,)
-        The number of states of each column.
-    ignore : int or array-like of int of shape (n_columns,), default=None
-        A state, for example that of a gap, which is left out of the norm; -1 for no such state. The
-        gauge is that with all states.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_columns, n_columns)
-        Symmetric, with a diagonal of 0.
+    The coupling may be in any gauge. `ignore` is a state, or one for each column, such as that of a
+    gap, which is left out of the norm; -1 for no such state. The gauge is that with all states.
     """
     n_values = np.asarray(n_values)
     starts = state_offsets(n_values)[:-1]
@@ -131,15 +108,7 @@ def frobenius_scores(coupling, n_values, ignore=None):
 def average_product_correction(scores):
     """Scores less what the two columns have with all others: S_ij - S_i. S_.j / S_..
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_columns, n_columns)
-        Symmetric. The diagonal is not looked at: means are over the other columns.
-
-    Returns
-    -------
-    corrected : ndarray of shape (n_columns, n_columns)
-        With a diagonal of 0.
+    The diagonal is not looked at, as means are over the other columns, and is 0 in the result.
     """
     scores = np.array(scores, dtype=np.float64)
     np.fill_diagonal(scores, 0)

@@ -130,18 +130,9 @@ class Joint:
     def gains(self, observed):
         """Contribution of these columns, summed out, to the fields of observed ones.
 
-        ln Σ_s p(s) exp(change), with p given all observed cells, and the change by another value
-        of an observed column than that of the row.
-
-        Parameters
-        ----------
-        observed : list of int
-
-        Yields
-        ------
-        values : ndarray of int
-            Places in the one-hot layout.
-        gain : ndarray of shape (n_rows, n_values)
+        ln Σ_s p(s) exp(change), with p given all observed cells, and the change by another value of
+        an observed column than that of the row. Yield places in the one-hot layout, and (n_rows,
+        n_values).
         """
         if not observed:
             return
@@ -351,21 +342,9 @@ def _by_chains(model, row):
 
 
 def complete(model, codes, how, generator, n_steps):
-    """Values for the missing cells of each row, given the others.
+    """Means of codes, the most probable joint states, or draws of the missing cells, as float64.
 
-    Parameters
-    ----------
-    model : DiscreteModel
-    codes : ndarray of int of shape (n, d)
-    how : {"mean", "mode", "sample"}
-        The mean of the codes, the most probable joint state, or a draw.
-    generator : Generator
-    n_steps : int
-        Sweeps of the chains, where there are too many joint states.
-
-    Returns
-    -------
-    filled : ndarray of float64 of shape (n, d)
+    `n_steps` are sweeps of the chains, where there are too many joint states.
     """
     if how == "mean":
         blocks = row_blocks(len(codes), BLOCK_ROWS)
@@ -438,27 +417,13 @@ def expected_log_weights(model, codes):
 
 
 def column_probabilities(model, codes, column, n_steps, seed, workers):
-    """p(x_column | the observed cells) of each row, which depends on this row alone.
+    """p(x_column | the observed cells) of each row, which depends on this row alone, and errors.
 
     The cells of the column itself are ignored. Chains seldom pass between values of a column to
     which all others are coupled. So rows with many joint states take p(x_column = a, the observed
-    cells) from draws with the value a, or from annealed chains that hold it. The random numbers
-    are the same for every row.
-
-    Parameters
-    ----------
-    model : DiscreteModel
-    codes : ndarray of int of shape (n, d)
-    column : int
-    n_steps, seed : int
-        Of `shares_by_chains`, where there are too many states.
-    workers : Workers
-
-    Returns
-    -------
-    p : ndarray of float64 of shape (n, n_values[column])
-    errors : ndarray of float64 of shape (n,)
-        Standard errors, the greatest one of each row; 0 where sums are exact.
+    cells) from draws with the value a, or from annealed chains that hold it. The random numbers are
+    the same for every row. The error is the greatest standard error of a row; 0 where sums are
+    exact.
     """
     codes = codes.copy()
     codes[:, column] = -1
@@ -485,15 +450,7 @@ def column_probabilities(model, codes, column, n_steps, seed, workers):
 def weighed(potts, row, column, strengths, seed):
     """p(x_column | the observed cells) of one row from importance weights, and its error.
 
-    None if it is too uncertain.
-
-    Parameters
-    ----------
-    potts : PottsModel
-    row : ndarray of int of shape (d,)
-    column : int
-    strengths : ndarray of float64 of shape (d, d)
-        How strongly each pair of columns is coupled.
+    None if it is too uncertain. `strengths` tell how strongly each pair of columns is coupled.
     """
     missing, own = np.setdiff1d(np.flatnonzero(row < 0), [column]), potts.places([column])
     known = potts.fields(row[None])[0]

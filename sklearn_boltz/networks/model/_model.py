@@ -75,12 +75,7 @@ class DiscreteModel:
         return self.log_linear[0].entropy()
 
     def cumulants(self, betas):
-        """Exact ln Z_β, mean and variance of the log-weight of the models p(x)^β / Z_β.
-
-        Returns
-        -------
-        cumulants : ndarray of float64 of shape (3, n_betas)
-        """
+        """Exact ln Z_β, mean and variance of the log-weight of the models p(x)^β / Z_β, as rows."""
         exact, constant = self.log_linear
         found = exact.cumulants(betas)
         found[0] += np.multiply(betas, constant)

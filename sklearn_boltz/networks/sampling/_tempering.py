@@ -14,7 +14,7 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.partition._ladder import Exchanges, Ladder
-from sklearn_boltz.partition._ladder_record import RECORD_ROUNDS, Block, Record, ratios_by_chain
+from sklearn_boltz.partition._ladder_record import RECORD_ROUNDS, Record, ratios_by_chain
 
 # Chains of a rung; rungs at most, and chains that find them.
 N_CHAINS, MAX_RUNGS, N_PILOT = 100, 200, 100
@@ -309,7 +309,7 @@ class ThermalRecord(Record):
             accepted = np.exp(np.minimum(forward + backward, 0)).mean(axis=(1, 2))
             self._squares.append((weights**2).mean(axis=1))
         self._sums.append(weights.mean(axis=1))
-        return Block(ratios_by_chain(forward, backward), accepted, n_arrivals)
+        return ratios_by_chain(forward, backward), accepted, n_arrivals
 
     def moments(self):
         """Mean and variance of w at each rung by each simulation, (n_rungs, n_chains) each."""

@@ -2,8 +2,8 @@
 
 An incomplete row is a cloud of complete ones with weights p(missing | observed) by the model. A
 round weighs the clouds, and maximises the pseudo-likelihood of the weighted rows. Where it ends,
-the expected score given the observed cells is 0, summed over the rows: an unbiased equation, of
-which `_completed_inference` derives the standard errors.
+the expected score given the observed cells is 0, summed over the rows: an unbiased equation, from
+which `statistics.inference` derives the standard errors.
 """
 
 import math

@@ -20,7 +20,7 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 
 class Clamped(NamedTuple):
-    """Rows of the visible layer, and what is believed of the hidden layers given them.
+    """Rows of the visible layer, and the beliefs about the hidden layers given them.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Clamped(NamedTuple):
     field : ndarray of shape (n_rows, n_units of the first hidden layer)
         W₁ v.
     solutions : Bunch or None
-        As of `mean_field._tap.solve`, of the hidden layers; None of one layer.
+        As returned by `mean_field._tap.solve`, for the hidden layers; None if there is only one.
     """
 
     layered: Layered
@@ -85,7 +85,7 @@ class Clamped(NamedTuple):
 
 
 def clamp(layered, V, iteration, workers):
-    """Find what is believed of the hidden layers given rows; they start from below upwards.
+    """Find the beliefs about the hidden layers given rows, from the lowest layer upwards.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class MeanFieldModel(NamedTuple):
 
 
 def visible_side(layered, V, iteration, workers):
-    """Rows of the visible side for rows of data: what is not known is at its means."""
+    """Rows of the visible side for rows of data: unknown values are set to their means."""
     if len(layered.weights) == 1 and rows_with_gaps(V) is None:
         return V
     return clamp(layered, V, iteration, workers).visible_side()

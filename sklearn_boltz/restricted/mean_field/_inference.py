@@ -18,7 +18,7 @@ def by_tap(model, V, iteration, workers):
     if iteration.adaptive:
         return _vamp.solve(model, V, iteration)[0]
     if is_foreign(V) and not (model.visible.is_binary and model.hidden.is_binary):
-        # Iterations of arrays are there for Bernoulli units.
+        # Arrays of other libraries have iterations for Bernoulli units only.
         model, V = model.moved(as_numpy), as_numpy(V)
     solutions = _tap.solve(model, V, iteration, workers)
     if is_foreign(V):
@@ -31,9 +31,9 @@ def by_tap(model, V, iteration, workers):
 def parts_of(model, V, iteration, workers):
     """Solutions from rows, and distinct ones of one order, whose sum is ln Z.
 
-    Where some starts have no solution of the second order, the part of the distribution that they
-    stand for has one of the first, which may be that of another start as well: solutions of
-    different order are not added. The greater sum counts, as that of the first order is too low.
+    If some starts have no second-order solution, their part of the distribution has a first-order
+    one, which another start may share. Solutions of different orders are therefore not added; the
+    greater sum counts, since that of the first order is too low.
     """
     solutions = by_tap(model, V, iteration, workers)
     chosen = _tap.select(solutions, _tap.distinct(model, solutions)[0])

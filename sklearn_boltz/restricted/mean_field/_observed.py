@@ -20,9 +20,9 @@ from sklearn_boltz.restricted.sampling._observed import (
 
 
 class ObservedRows(NamedTuple):
-    """Rows of the visible layer with missing cells, and what is believed given the others.
+    """Rows of the visible layer with missing cells, and the beliefs given the observed ones.
 
-    It has what `mean_field._clamped.Clamped` has.
+    It has the interface of `mean_field._clamped.Clamped`.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class ObservedRows(NamedTuple):
 def _gradients(units, V, missing, B, A):
     """The derivatives of units of one type.
 
-    They come as means over rows. Where a cell is none of theirs, it gets one and the same value or
-    field, of which the derivative is known and is taken away.
+    They are means over rows. A cell that is not among these units gets a fixed value or field,
+    whose known derivative is subtracted.
     """
     value, share = units.mean(np.zeros((1, len(units)), V.dtype)), missing.mean(axis=0)
     zeros = np.zeros_like(value)
@@ -103,7 +103,7 @@ def _gradients(units, V, missing, B, A):
 
 
 def solve_observed(layered, V, iteration, workers):
-    """Find what is believed of the missing cells and the hidden units of rows.
+    """Find the beliefs about the missing cells and the hidden units of rows.
 
     Parameters
     ----------

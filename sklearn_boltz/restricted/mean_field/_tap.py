@@ -1,15 +1,15 @@
 """TAP and naive mean field: fixed points of the free energy (Tramel et al., 2018).
 
-The distribution of an RBM is approximated by independent units, each with its own tilted by a
-field B and a precision A. In the second order of an expansion in the weights, at its
+The distribution of an RBM is approximated by independent units, each with its own distribution,
+tilted by a field B and a precision A. In the second order of an expansion in the weights, at its
 stationary points
 
     A_j = −Σ_i W_ij² c_i,   B_j = A_j a_j + Σ_i W_ij a_i,   a_j, c_j = moments(B_j, A_j)
 
-for the hidden units j, likewise for the visible ones: a are means, c variances. The term
-A_j a_j, Onsager's, takes back what the unit itself has done to its neighbours. In the first
-order (naive mean field), A = 0; so it is for one-hot units. Many starts are followed at once, a
-row for each.
+for the hidden units j, likewise for the visible ones: a are means, c variances. The term A_j a_j,
+Onsager's, takes back what the unit itself has done to its neighbours. In the first order (naive
+mean field), A = 0; the same holds for one-hot units. Many starts are followed at once, a row for
+each.
 """
 
 import math
@@ -31,7 +31,7 @@ from sklearn_boltz.restricted.mean_field._second_order import (
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._stacked import by_type
 
-# Two solutions are one if no unit's means differ by more than this part of its range.
+# Two solutions count as one if no unit's means differ by more than this part of its range.
 SAME = 0.02
 # The part of the precision V of a unit without bounds that A may take, at most.
 MOST_TAKEN = 0.75

@@ -1,4 +1,4 @@
-"""TAP of an RBM of Bernoulli units whose arrays are of other libraries than NumPy."""
+"""TAP for an RBM of Bernoulli units whose arrays belong to libraries other than NumPy."""
 
 from sklearn.utils import Bunch
 

@@ -29,7 +29,7 @@ def solve(model, V, iteration):
     V : ndarray of shape (n_rows, n_visible)
         Where to start.
     iteration : TAP
-        Of which the order does not count.
+        Its order is ignored.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def mean_covariance(model, points):
     """Covariance of hidden and visible units, the mean over points: (n_hidden, n_visible).
 
     The paper has TAP's W ∘ var(h) var(v)ᵀ here, which is not the derivative of this free energy by
-    the weights. It is taken where no Gaussian exists.
+    the weights. It is used where no Gaussian exists.
     """
     n_visible, total = len(model.visible), 0.0
     for point in points:

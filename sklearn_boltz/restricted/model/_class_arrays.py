@@ -1,7 +1,7 @@
 """The sum over classes and hidden units of a classifying RBM, of arrays of other libraries.
 
-Each function equals the kernel of the same name, and returns what that writes. Rows times classes
-times units are in memory, but of no more classes at once than `MOST_NUMBERS` allows.
+Each function equals the kernel of the same name, and returns what that writes. Arrays of rows ×
+classes × units are held in memory, for as many classes at a time as `MOST_NUMBERS` allows.
 """
 
 from sklearn.utils import gen_batches

@@ -144,7 +144,7 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
     ----------
     model : ClassModel
     fields : ndarray of shape (n_rows, n_hidden)
-        Wx. Of NumPy, overwritten by the derivatives by the fields.
+        Wx. A NumPy array is overwritten with the derivatives with respect to the fields.
     codes : ndarray of int of shape (n_rows,)
         Numbers of the classes; -1 for none.
     target, share : ndarray of float64 of shape (n_rows,)

@@ -56,7 +56,7 @@ ROUNDING = 1e-6
 LEAST_DEVIATION = 1e-6
 
 
-# What a user says of the columns.
+# What the user says about the columns.
 
 
 def units_of_all(units, n_columns):

@@ -162,7 +162,7 @@ class BlockWeights(NDArrayOperatorsMixin):
 
     @property
     def size(self):
-        """Number of weights that there are."""
+        """Number of weights."""
         return sum(W.size for _, _, W in self.blocks)
 
     @property

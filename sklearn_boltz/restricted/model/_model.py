@@ -12,7 +12,7 @@ from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
 
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
-# What a sigmoid and a random number take, in multiplications.
+# Cost of a sigmoid and of a random number, in multiplications.
 CELL = 25
 # Fields of hidden units that are looked at together, where a visible unit takes all of its states.
 FIELDS = 2**18
@@ -41,19 +41,19 @@ class Model(NamedTuple):
 
     @property
     def n_weights(self):
-        """Number of weights that there are."""
+        """Number of weights."""
         if is_foreign(self.weights):
             return len(self.hidden) * len(self.visible)
         return self.weights.size
 
     @property
     def work(self):
-        """Multiplications of a product of one row, with what its random numbers take besides."""
+        """Multiplications for a product of one row, including the cost of its random numbers."""
         return self.n_weights + CELL * (len(self.hidden) + len(self.visible))
 
     @property
     def weights_by_visible(self):
-        """Weights of shape (n_visible, n_hidden), row after row; not copied after a training."""
+        """Weights of shape (n_visible, n_hidden), row after row; not copied after training."""
         if is_foreign(self.weights):
             return self.weights.T
         return np.ascontiguousarray(self.weights.T)

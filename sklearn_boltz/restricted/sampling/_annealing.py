@@ -1,4 +1,4 @@
-"""The normalising constant by annealed importance sampling, both ways."""
+"""The normalising constant by annealed importance sampling, in both directions."""
 
 import math
 from copy import copy
@@ -40,7 +40,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
 from sklearn_boltz.units._stacked import by_type
 
-# How often temperatures and chains are doubled where an error is asked for.
+# How often temperatures and chains are doubled if a standard error is asked for.
 MOST_DOUBLINGS = 6
 
 
@@ -66,7 +66,7 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     model : Model
         Of any unit types.
     base : UnitType
-        The visible units at infinite temperature, by rights fitted to the data.
+        The visible units at infinite temperature, ideally fitted to the data.
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
     n_chains : int
@@ -92,7 +92,7 @@ def annealed_within(tol, model, base, betas, n_chains, stream, workers):
     Parameters
     ----------
     tol : float or None
-        The standard error that is wanted, by which two runs may differ twice; None for one run.
+        The wanted standard error; two runs may differ by twice as much. None for one run.
     model, base, betas, n_chains, stream, workers
         As of `annealed_importance_sampling`.
 
@@ -127,13 +127,13 @@ def doubled(betas):
 def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1):
     """Estimate ln Z from chains that go from the model back to independent units.
 
-    Where the chains start at samples of the model, the mean weight is unbiased for 1/Z, so
-    that ln Z is overestimated in the mean. Where they start at rows of data (RAISE, Burda et
-    al., 2015), the mean weight of the chains of one row, times f(v), is unbiased for the
-    probability of that row under the distribution in which annealing ends: the logarithms of the
-    means are averaged over the rows, and with them the likelihood of *that distribution* is
-    underestimated in the mean. Of the model itself it may be overestimated, where the model has
-    mass that neither the rows nor the chains visit.
+    Where the chains start at samples of the model, the mean weight is unbiased for 1/Z, so that ln
+    Z is overestimated on average. Where they start at rows of data (RAISE, Burda et al., 2015), the
+    mean weight of the chains of one row, times f(v), is unbiased for the probability of that row
+    under the distribution in which annealing ends: the logarithms of the means are averaged over
+    the rows, and with them the likelihood of *that distribution* is underestimated on average. The
+    likelihood of the model itself may be overestimated, if the model has mass that neither the rows
+    nor the chains visit.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
 
 
 def bracketed(forward, backward, from_model):
-    """The estimate of the reverse chains, with what those of AIS say of it.
+    """The estimate of the reverse chains, combined with what AIS says.
 
     Parameters
     ----------

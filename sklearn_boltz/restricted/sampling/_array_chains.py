@@ -82,7 +82,7 @@ def filled_by_chains(model, V, missing, how, n_steps, stream, free_energy=None):
     Returns
     -------
     filled : array of shape (n_rows, n_visible)
-        Right in the missing places.
+        Correct in the missing places.
     """
     xp, start = namespace_of(V), model.visible.mean(zeros(V, (1, V.shape[1])))
     V = xp.where(missing, start, as_type(V, numpy_dtype(start)))

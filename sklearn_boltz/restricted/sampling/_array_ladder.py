@@ -1,4 +1,4 @@
-"""A ladder of RBMs whose arrays are of other libraries than NumPy: all rungs in one product."""
+"""A ladder of RBMs whose arrays belong to libraries other than NumPy: all rungs in one product."""
 
 from operator import is_
 from typing import NamedTuple

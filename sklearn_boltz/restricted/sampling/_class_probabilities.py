@@ -45,7 +45,7 @@ def log_probability(model, V, seed, workers, base=None):
     Returns
     -------
     log_probability : ndarray of float64 of shape (n_rows, n_classes)
-        Exact of complete rows.
+        Exact for complete rows.
     """
     of_complete = partial(_of_complete, model, workers)
     if base is None:

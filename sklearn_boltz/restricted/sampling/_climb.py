@@ -51,7 +51,7 @@ def ladder_to(model, base, former, n_chains, stream):
     ----------
     model : Model
     base : UnitType
-        Independent visible units, by rights fitted to the data.
+        Independent visible units, ideally fitted to the data.
     former : Ladder or None
         Of a training that led to the model, or near it; it is not changed.
     n_chains : int
@@ -82,7 +82,7 @@ def explore(ladder, workers):
 
     A hidden unit whose weights are multiplied by the number of all has a pattern of its own: there
     half of these chains start, and the others at uniform visible units. As chains of different
-    numbers never meet, what only these find stays where it is, and `Ladder.n_left` tells.
+    numbers never meet, what only these find stays where it is, and shows in `Ladder.n_left`.
 
     Parameters
     ----------

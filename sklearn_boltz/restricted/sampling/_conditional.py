@@ -69,7 +69,7 @@ def impute(model, base, V, missing, how, n_steps, rng, marginal=None):
     Returns
     -------
     filled : ndarray of shape (n_rows, n_visible)
-        Right in the missing places.
+        Correct in the missing places.
     """
     marginal = model if marginal is None else marginal
     features, units = marginal.visible, missing_units(model.visible, missing)

@@ -1,4 +1,4 @@
-"""Gibbs sampling: transitions of Markov chains, one a row."""
+"""Gibbs sampling: transitions of Markov chains, one for each row."""
 
 from copy import copy
 from functools import partial
@@ -23,7 +23,7 @@ MOST_CHAINS = 10_000
 
 
 def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, first_row=0):
-    """Make transitions of one Markov chain a row, in place.
+    """Make transitions of one Markov chain for each row, in place.
 
     Parameters
     ----------

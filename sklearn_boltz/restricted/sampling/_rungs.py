@@ -14,7 +14,7 @@ from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import log_densities
 from sklearn_boltz.units._bernoulli import Bernoulli
 
-# What calls to the kernels take for a rung in a round, in multiplications.
+# Cost of the calls to kernels for a rung in a round, in multiplications.
 CALLS = 2e6
 # Between neighbours that exchange states less often than this, a model is put.
 SPLIT = 0.15
@@ -174,7 +174,7 @@ def begin_ladder(model, base, n_chains, stream):
     ----------
     model : Model
     base : UnitType
-        Independent visible units, by rights fitted to the data.
+        Independent visible units, ideally fitted to the data.
     n_chains : int
     stream : Stream
 

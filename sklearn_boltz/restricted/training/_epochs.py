@@ -58,8 +58,8 @@ class Training:
     history : dict of list
         What was measured after each epoch; NaN where a figure was not.
     best : dict or None
-        The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
-        takes for the score, with what the plan keeps of it: its parameters, or its learner.
+        The epoch in which held-out rows had the largest log-likelihood, or the best of another
+        score of the monitor, with what the plan keeps of it: its parameters, or its learner.
     stage : dict or None
         The best epoch of a stage, likewise.
     kept : KeptValues or None
@@ -84,7 +84,7 @@ class Training:
         While fitting, the learner before the first epoch, and before any pre-training, if the
         training may begin anew: pre-training has the modes of chains that do not mix.
     peak : Training or None
-        While fitting, as it was after the epoch in which held-out rows were likeliest.
+        While fitting, as it was after the epoch in which held-out rows were most probable.
     """
 
     def __init__(self, learner, rng, seen, base, evaluation_seed=None):
@@ -99,7 +99,7 @@ class Training:
         self.before, self.tempered, self.start, self.peak = [], False, None, None
 
     def learn(self, V, rate, workers):
-        """Learn from a mini-batch, and go after its ln Z."""
+        """Learn from a mini-batch, and follow ln Z."""
         tracker = self.tracker
         if tracker is not None and tracker.keep:
             self.learner.take_states(tracker.top(self.learner.model().sides()).states)
@@ -110,7 +110,7 @@ class Training:
             self.learner = learn_in_parts(self.learner, V, rate, workers)
         else:
             self.learner.learn(self.learner.in_memory(V), rate, workers)
-        # To look at the parameters would wait for a device: a ladder that lies there does without.
+        # Reading the parameters would wait for the device; a ladder on the device does without it.
         if tracker is None:
             return
         if not tracker.has_ladder() or is_foreign(V) or self.is_finite():

@@ -1,7 +1,7 @@
-"""Whether chains mix: where they stay near the rows they began at, a training has to be tempered.
+"""Whether chains mix: if they stay near the rows where they began, training has to be tempered.
 
-Of modes that no chain leaves, the gradient of chains from the data says nothing of their masses,
-and nothing of modes without data. These drift, and the likelihood falls.
+The gradient by chains from the data says nothing about the masses of modes that no chain leaves,
+nor about modes without data. These drift, and the likelihood falls.
 """
 
 import numpy as np

@@ -34,8 +34,8 @@ EXACT_UNITS = 12
 # A model counts as better than independent columns if rows are more probable by this part of their
 # log-probability with these, and its training as begun if they are by that part.
 BETTER, STARTED = 0.005, 0.01
-# A model whose log pseudo-likelihood has risen by this part is better without a doubt. Of others
-# the likelihood is looked at: near independent columns, so few chains and temperatures will do.
+# A model whose log pseudo-likelihood has risen by this part is certainly better. For others, the
+# likelihood is measured; they are near independent columns, so few chains and temperatures suffice.
 SURELY_BETTER, FEW_TEMPERATURES, FEW_CHAINS = 0.1, 20, 50
 # After this many epochs without success, the columns are probably independent.
 MANY_EPOCHS = 200
@@ -239,8 +239,8 @@ class LikelihoodMonitor:
     def has_started(self, figures):
         """Whether the training has left the plateau on which columns are independent.
 
-        If training rows alone have become more probable, the model learns them by heart, but the
-        training has started.
+        If training rows alone have become more probable, the model memorises them, but the training
+        has started.
         """
         pairs = [(self.train, "log_likelihood"), (self.valid, "validation_log_likelihood")]
         return any(

@@ -15,8 +15,8 @@ from sklearn_boltz.restricted.training._schedule import FALL
 AVERAGED, LEAST_AVERAGED = 5, 3
 # The figure that epochs have in which the likelihood was measured.
 FOLLOWED = "log_likelihood_std_err"
-# By this many nats the log-likelihood of a model must be less than that of another one to be called
-# less, where both are measured by slow annealing.
+# A log-likelihood counts as lower than another one if it is so by this many nats, where both are
+# measured by slow annealing.
 MISSED = 0.1
 
 

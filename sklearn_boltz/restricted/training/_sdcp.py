@@ -67,7 +67,7 @@ class SDCPLearner:
     visible, hidden : UnitType
         The units, whose parameters are changed in place.
     visible_offset : ndarray of shape (n_visible,)
-        Initial μ, by rights the mean of the data; λ starts at 1/2, or the means of other units.
+        Initial μ, ideally the mean of the data; λ starts at 1/2, or the means of other units.
     scheme : SDCPScheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.

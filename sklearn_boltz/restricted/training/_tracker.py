@@ -23,9 +23,9 @@ from sklearn_boltz.restricted.sampling._rungs import (
     saved,
 )
 
-# What following ln Z may cost, as a part of the multiplications of the training; without stages, of
-# fewer weights than these, whose mini-batches in one kernel take less time than that: a share of
-# .07 takes .09 to .12 of it.
+# What following ln Z may cost, as a share of the multiplications of the training; and without
+# stages, for models of fewer weights than these. As their mini-batches take less time in one
+# kernel, a share of 0.07 takes 0.09 to 0.12 of the time.
 TRACKING_SHARE, STEADY_SHARE = 0.12, 0.07
 STEADY_WEIGHTS = 100_000
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
@@ -170,7 +170,7 @@ class Tracker:
         return rung
 
     def follow(self, model, work, workers):
-        """Go after the model that a mini-batch has changed, as far as the cost allows.
+        """Follow the model that a mini-batch has changed, as far as the cost allows.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A tree of pairs of binary columns (Chow and Liu, 1968): what any model should be better than."""
+"""A tree of pairs of binary columns (Chow and Liu, 1968), which any model should beat."""
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree

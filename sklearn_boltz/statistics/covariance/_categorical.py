@@ -26,13 +26,7 @@ def fitted_places(task):
 
 
 def places_of_categories(coding, layout):
-    """Where parameters of the joint network stand among those of the categories.
-
-    Returns
-    -------
-    places : ndarray of int of shape (n_parameters,)
-        -1 for those of scores.
-    """
+    """Where parameters of the joint network stand among those of the categories; -1 for scores."""
     d, order, n_scores = len(coding.n_values), layout.order, layout.is_scored.sum()
     if coding.is_binary:
         pairs = np.zeros((d, d), dtype=np.int64)

@@ -309,19 +309,11 @@ class Regressions(NamedTuple):
         return scores @ statistics.T - means
 
     def falls(self, column, lines):
-        """How far the terms of a column fall, and how far parabolas do, as its fields change.
+        """How far the terms of a column fall, and parabolas do, as its fields change; (2, n_lines).
 
         Less what they fall by the slope at the estimate, which all terms together do not have.
-
-        Parameters
-        ----------
-        column : int
-        lines : ndarray of shape (n_lines, k, D)
-            How the K of its k features and all others change, and how the η of its own do.
-
-        Returns
-        -------
-        falls : ndarray of shape (2, n_lines)
+        `lines`, (n_lines, k, D), say how the K of its k features and all others change, and how
+        their η do.
         """
         own, slopes, (p, features) = self.column == column, lines.copy(), self.law(column)
         slopes[..., own] = 0
@@ -342,13 +334,8 @@ class Regressions(NamedTuple):
     def left_out_residuals(self, inverse):
         """Residuals whose scores are H (H - H_i)⁻¹ s_i, H_i the information of row i itself.
 
-        Of s_i = Z_i e_i and H_i = Z_i W_i Z_iᵀ, one column of Z_i a feature: they are
-        (I - W_i Z_iᵀ H⁻¹ Z_i)⁻¹ e_i.
-
-        Parameters
-        ----------
-        inverse : ndarray of shape (n_parameters, n_parameters)
-            The symmetric part of H⁻¹; 0 for parameters that are not free.
+        Of s_i = Z_i e_i and H_i = Z_i W_i Z_iᵀ, one column of Z_i a feature: they are (I - W_i Z_iᵀ
+        H⁻¹ Z_i)⁻¹ e_i. `inverse` is the symmetric part of H⁻¹, 0 for parameters that are not free.
         """
         d = len(self.column)
         places = parameter_places(d, self.pairs)
@@ -399,26 +386,14 @@ def fitted_curvature(
     find_separated=None,
     is_symmetric=True,
 ):
-    """H and J of the free parameters of a network.
+    """H and J of the free parameters of a network, from the regressions of some rows each.
 
-    Parameters
-    ----------
-    information : ndarray of shape (n_parameters, n_parameters)
-    theta : ndarray of shape (n_parameters,)
-    parts : iterable of Regressions
-        Of some of the rows each.
-    numbers : ndarray of int of shape (n_columns,)
-        Of the columns, in the whole table.
-    free : ndarray of bool of shape (n_features, n_features), default=None
-        Which couplings are free; the others are 0. None for all.
-    jackknife : bool, default=False
-        Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
-        squared changes of the estimate when each row is left out, by one step of Newton's method.
-        Rows that were completed are left out by the means of their completions.
-    find_separated : callable, default=None
-        From the places of the free parameters to a basis of the directions that are separated.
-    is_symmetric : bool, default=True
-        Whether H is.
+    `numbers` are those of the columns in the whole table; `free`, (n_features, n_features), tells
+    which couplings are not 0, and is None for all. With `jackknife`, the score s_i of a row is H (H
+    - H_i)⁻¹ s_i, so that H⁻¹ J H⁻¹ is the sum of the squared changes of the estimate when each row
+    is left out, by one step of Newton's method; rows that were completed are left out by the means
+    of their completions. `find_separated` makes of the places of the free parameters a basis of the
+    directions that are separated.
     """
     one = next(iter(parts))
     columns = columns_of_parameters(numbers[one.column], one.pairs)
@@ -440,13 +415,6 @@ def fitted_curvature(
         whole[block] = (found.inverted + found.inverted.T) / 2
     products = sum(part.score_products(whole if jackknife else None) for part in parts)
     return found._replace(products=products[block])
-
-
-def restricted_curvature(information, products, columns, free=None):
-    """H and J of the free parameters, from those of all."""
-    places = free_places(columns, free)
-    block = np.ix_(places, places)
-    return Curvature(information[block], products[block], columns[:, places], places)
 
 
 def columns_of_parameters(columns, pairs):

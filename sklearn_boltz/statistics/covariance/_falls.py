@@ -12,21 +12,11 @@ from sklearn_boltz.statistics.covariance._curvature import columns_of_parameters
 
 
 def falls(curvature, n_columns):
-    """The falls in ratio to those of parabolas, at most 1; symmetric, by pairs of columns.
+    """The falls in ratio to those of parabolas, at most 1; symmetric, (n_columns, n_columns).
 
     Of the terms of the two columns, along the line to the estimate without their couplings by one
-    step of Newton's method. The other terms, whose estimates this changes, hardly matter.
-
-    Parameters
-    ----------
-    curvature : Curvature
-    n_columns : int
-        Of the whole table.
-
-    Returns
-    -------
-    ratios : ndarray of shape (n_columns, n_columns)
-        1 where a coupling is separated, or where there is none.
+    step of Newton's method. The other terms, whose estimates this changes, hardly matter. It is 1
+    where a coupling is separated, or where there is none.
     """
     ratios, pairs, lines = np.ones((n_columns, n_columns)), [], {}
     for pair, ends in _lines(curvature):

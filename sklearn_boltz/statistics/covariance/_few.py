@@ -11,26 +11,11 @@ LEAST = {True: 3, False: 20}
 
 
 def few_rows(known, weights, sizes, free, jackknife):
-    """Why pairs of columns have no test.
+    """Why pairs of columns have no test: phrases, (d, d), empty where there are enough rows.
 
     The regression of a column on the others has a free value for the constant, and one for each
-    feature of the columns that it has couplings with.
-
-    Parameters
-    ----------
-    known : ndarray of bool of shape (n, d)
-        Which cells are. Of a pair, rows count that have both.
-    weights : ndarray of shape (n,)
-    sizes : ndarray of int of shape (d,)
-        How many features each column has for the others.
-    free : ndarray of bool of shape (d, d)
-        Which columns have couplings.
-    jackknife : bool
-
-    Returns
-    -------
-    reasons : ndarray of object of shape (d, d)
-        Phrases; empty where there are enough, and on the diagonal.
+    feature of the columns that it has couplings with: `sizes` has their numbers, and `free`, (d,
+    d), tells which columns have couplings. Of a pair, rows count that have both: `known`, (n, d).
     """
     n_rows = (known * weights[:, None]).T @ known
     n_values = 1 + (free & ~np.eye(len(sizes), dtype=bool)) @ sizes

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import ndtri
+from scipy.special import ndtri, softmax
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import ROUNDING
@@ -78,9 +78,7 @@ class LevelColumn(NamedTuple):
 
     def law(self, fields):
         """Probabilities of the states, (n, q), and their features, (q, k)."""
-        logits = fields @ self.basis.T
-        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return chances / chances.sum(axis=1, keepdims=True), self.basis
+        return softmax(fields @ self.basis.T, axis=1), self.basis
 
     def levels(self):
         """The column itself."""
@@ -142,13 +140,8 @@ class ScoreColumn(NamedTuple):
 def levels_of(codes, known, is_trend):
     """The levels of a column that occur; None if there is only one.
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n,)
-    known : ndarray of bool of shape (n,)
-        Which cells have been observed. Others may have been drawn, or are -1.
-    is_trend : bool
-        Whether levels have an order.
+    `codes` of cells that are not `known` may have been drawn, or are -1. `is_trend` says whether
+    levels have an order.
     """
     states = np.unique(codes[known])
     if len(states) < 2:
@@ -170,18 +163,9 @@ def contrasts(n_levels, is_trend):
 
 
 def normal_scores(x, weights):
-    """Scores of numbers by their ranks, the mean rank for equal ones; mean 0 and variance 1.
+    """A function from numbers to scores by ranks of x, with mean 0 and variance 1.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        NaN is a missing cell.
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    score : callable
-        From numbers to scores.
+    Equal numbers have the mean rank; NaN is a missing cell.
     """
     known = ~np.isnan(x)
     values, place = np.unique(x[known], return_inverse=True)
@@ -288,14 +272,7 @@ class Mixed:
         return theta, residuals, spreads, information
 
     def redrawn(self, theta, known, generator):
-        """The same with missing scores drawn anew, given the levels and known scores of their rows.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_parameters,)
-        known : ndarray of bool of shape (n, d)
-        generator : Generator
-        """
+        """The same with missing scores drawn anew, given the levels and known scores of rows."""
         scores = [j for j, own in enumerate(self.columns) if isinstance(own, ScoreColumn)]
         first = np.searchsorted(self.column, scores)  # z, and beside it -z²/2
         inner, z = np.append(theta, 0.0)[self.places], self.features[:, first]

@@ -19,11 +19,12 @@ from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.statistics.covariance._categorical import fitted_places
 from sklearn_boltz.statistics.covariance._completed import CompletedRows, draws
 from sklearn_boltz.statistics.covariance._curvature import (
+    Curvature,
     Regressions,
     Spread,
     columns_of_parameters,
     fitted_curvature,
-    restricted_curvature,
+    free_places,
 )
 from sklearn_boltz.statistics.covariance._separation import (
     empty_pairs,
@@ -149,8 +150,9 @@ def likelihood_curvature(network, codes, problem, squares):
     theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     point = problem.at(theta)
     columns = columns_of_parameters(kept, problem.upper)
-    products = problem.score_products(point, squares)
-    return restricted_curvature(problem.information(point), products, columns, free)
+    places = free_places(columns, free)
+    parts = problem.information(point), problem.score_products(point, squares)
+    return Curvature(*(part[np.ix_(places, places)] for part in parts), columns[:, places], places)
 
 
 def of_empty_pairs(found, problem):

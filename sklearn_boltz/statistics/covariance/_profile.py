@@ -386,17 +386,9 @@ class Profile(NamedTuple):
         return HypothesisTest(statistic, df, float(chdtrc(df, statistic)), np.ones(df))
 
     def joint_tests(self, tables):
-        """Tests of all couplings, where those of pairs are of trends.
+        """Degrees of freedom and p values of all couplings, where those of pairs are of trends.
 
-        Parameters
-        ----------
-        tables : dict of ndarray of shape (n_features, n_features)
-            The table of pairs.
-
-        Returns
-        -------
-        tables : dict of ndarray of shape (n_features, n_features)
-            Their degrees of freedom and p values. Of pairs without a trend, those of the table.
+        `tables` is the table of pairs; pairs without a trend have what stands there.
         """
         found = {f"joint_{name}": tables[name].copy() for name in ("df", "p_value")}
         trends = [column.is_trend for column in self.network.columns]

@@ -27,13 +27,8 @@ MOST_ENTRIES = 300_000
 def separated_by_spins(problem, point, places):
     """An orthonormal basis of what binary columns separate, of shape (len(places), k).
 
-    Parameters
-    ----------
-    problem : PseudoLikelihood
-    point : Point
-        Its maximum, as far as the fit has come.
-    places : ndarray of int
-        The parameters that are free; the others are 0.
+    `point` is the maximum of a `PseudoLikelihood`, as far as the fit has come, and `places` are
+    those of the free parameters; the others are 0.
     """
     improbable = (problem.spins * point.tanh > 1 - 2 * IMPROBABLE) & (problem.weights > 0)
     if not improbable.any():
@@ -89,16 +84,9 @@ def blind_directions(information):
 def cone_span(directions, gains, places, theta):
     """A basis of the span of the cone of those directions that have no negative gain.
 
-    Parameters
-    ----------
-    directions : ndarray of shape (len(places), k)
-        Orthonormal.
-    gains : callable
-        Of a direction in all parameters.
-    places : ndarray of int
-        The parameters that are free.
-    theta : ndarray of shape (n_parameters,)
-        Where the fit has come, perhaps far along such a direction.
+    `directions`, (len(places), k), are orthonormal, and `gains` a function of a direction in all
+    parameters, of which those at `places` are free. `theta` is where the fit has come, perhaps far
+    along such a direction.
     """
     if not directions.shape[1]:
         return directions

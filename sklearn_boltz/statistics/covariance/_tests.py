@@ -63,19 +63,9 @@ def determined(directions, covariance, least):
 
 
 def wald_test(difference, covariance):
-    """Test whether all of some parameters have the values of the hypothesis.
+    """Test whether parameters differ from a hypothesis by what they do; NaN if there are none.
 
-    Parameters
-    ----------
-    difference : ndarray of shape (n,)
-        Estimates less these values.
-    covariance : ndarray of shape (n, n)
-        May be singular: the hypothesis is then about as many parameters as its rank.
-
-    Returns
-    -------
-    test : HypothesisTest
-        NaN if there are no parameters.
+    The covariance may be singular: the hypothesis is then about as many parameters as its rank.
     """
     if not len(difference):
         return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
@@ -88,19 +78,10 @@ def wald_test(difference, covariance):
 
 
 def likelihood_ratio_weights(curvature, fixed):
-    """Weights of the squared normal variables of a composite likelihood ratio.
+    """Weights of the squared normal variables of a composite likelihood ratio, (fixed.sum(),).
 
-    The eigenvalues of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f what the smaller model fixes.
-
-    Parameters
-    ----------
-    curvature : Curvature
-        Of the larger model.
-    fixed : ndarray of bool of shape (n_parameters,)
-
-    Returns
-    -------
-    weights : ndarray of shape (fixed.sum(),)
+    The eigenvalues of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f what the smaller model fixes, by the
+    `Curvature` of the larger one.
     """
     block = np.ix_(fixed, fixed)
     inverse = curvature.solve(np.eye(len(fixed))[:, fixed])[fixed]
@@ -108,24 +89,13 @@ def likelihood_ratio_weights(curvature, fixed):
 
 
 def weighted_chi2_sf(x, weights):
-    """Probability that Σ_j λ_j Z_j² exceeds x, the Z_j independent and standard normal.
+    """Probability that Σ_j λ_j Z_j² exceeds x, with λ_j > 0 and independent standard normal Z_j.
 
     With K(t) = -½ Σ_j ln(1 - 2 λ_j t), it is the integral of exp(K(t) - x t) / (2πi t) along a path
     that crosses the real axis between 0 and 1 / (2 max λ_j). The path here is a parabola, which
-    crosses where the integrand is least, at the saddle point, and has the branch points of K on
-    its other side, so that the integrand decays like exp(-x Re t) without oscillating much
-    (S. O. Rice, SIAM J. Sci. Stat. Comput. 1, 438–448, 1980). The relative error is small, also
-    far in the tail.
-
-    Parameters
-    ----------
-    x : float
-    weights : ndarray of shape (n,)
-        The λ_j, positive.
-
-    Returns
-    -------
-    probability : float
+    crosses where the integrand is least, at the saddle point, and has the branch points of K on its
+    other side, so that the integrand decays like exp(-x Re t) without oscillating much (S. O. Rice,
+    SIAM J. Sci. Stat. Comput. 1, 438–448, 1980). The relative error is small, also far in the tail.
     """
     if not x > 0:
         return 1.0
