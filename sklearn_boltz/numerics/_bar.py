@@ -1,14 +1,28 @@
 """Bars of long computations, with the time that is left."""
 
+from contextlib import nullcontext
+
 from tqdm import tqdm
 
 # Seconds before a bar is shown.
 DELAY = 2.0
 
 
+class NoBar(nullcontext):
+    """A bar that is not shown.
+
+    Each of tqdm takes a lock that all threads share, and an interrupt there would keep it for ever.
+    """
+
+    disable = True
+
+    def update(self):
+        """Show nothing."""
+
+
 def progress_bar(what, total, is_shown):
     """A bar on the standard error, of what takes more than two seconds."""
-    return tqdm(desc=what, total=total, delay=DELAY, disable=not is_shown)
+    return tqdm(desc=what, total=total, delay=DELAY) if is_shown else NoBar()
 
 
 def counted(function, bar):

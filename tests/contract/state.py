@@ -4,7 +4,6 @@ import itertools
 import pickle
 import sys
 from inspect import signature
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +15,14 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
 
-UNCOUNTED = str(Path("tqdm", "std.py")), "_internal.py"
-
 
 class CtrlC:
     """Raise a KeyboardInterrupt at the n-th call of a Python function, as a context.
 
     Or another error. `has_come` tells whether it came out of the block. What scikit-learn changes
     of its settings for the time of a fit is put back: it does not expect that its own lines fail.
-    Nor are calls of NumPy's `_internal` counted, for which its C code raises a TypeError, or those
-    of tqdm, which would keep its lock. In a `__del__`, whose errors Python ignores, it waits for
-    the first call after that.
+    Nor are calls of NumPy's `_internal` counted, for which its C code raises a TypeError. In a
+    `__del__`, whose errors Python ignores, it waits for the first call after that.
     """
 
     def __init__(self, n=None, error=KeyboardInterrupt):
@@ -35,7 +31,7 @@ class CtrlC:
     def _profile(self, frame, event, argument):
         code = frame.f_code
         is_counted = code is not CtrlC.__exit__.__code__
-        if event == "call" and is_counted and not code.co_filename.endswith(UNCOUNTED):
+        if event == "call" and is_counted and not code.co_filename.endswith("_internal.py"):
             self.n_calls += 1
             if self.n and self.n_calls >= self.n and not _is_final(frame):
                 sys.setprofile(None)

@@ -43,6 +43,7 @@ def raise_likelihood(fit, network, monitor, generator):
     chains = _starts(objective, generator)
     n_rounds = max(min(N_ROUNDS, monitor.max_iter - len(monitor.values)), 0)
     monitor.status = "converged" if n_rounds == N_ROUNDS else "max_iter"
+    monitor.bar.total = len(monitor.values) + n_rounds
     for k in range(n_rounds):
         if k and not fit.is_exact:  # other rows, or other draws of their missing cells
             objective = fit.objective(network)
