@@ -10,7 +10,7 @@ what the prior takes off. Those of the network come from chains that go on from 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sklearn_boltz.networks.features._objective import BLOCK
+from sklearn_boltz.networks.features._objective import BLOCK, FeatureObjective
 from sklearn_boltz.networks.model._potts_model import PottsChains
 
 # Rounds at most, and how many of the last are averaged, with half steps.
@@ -89,12 +89,25 @@ def _moments(network, codes, weights, own):
     return second / weights.sum(), first / weights.sum()
 
 
+def _conditional_moments(network, states, own):
+    """`_moments` of the network, from the means of each column given the others of the states.
+
+    They know values that are too rare for the states to have them.
+    """
+    weights, every = np.ones(len(states), network.dtype), np.ones(states.shape, dtype=bool)
+    second, first = _moments(network, states, weights, own)
+    sampled = FeatureObjective(network, states, every, weights, np.zeros_like(network.coupling))
+    point = sampled.at(network.coupling, network.intercept)
+    # Derivatives are means of x - E[x | others], times the other columns of a row in either order.
+    return second - point.coupling_slope / 2, first - point.intercept_slope
+
+
 def _newton_step(network, objective, states):
     """Changes of couplings and intercepts, not too long."""
     own, n = objective.own, len(objective.own)
     penalty = np.where(own, 0, objective.penalty)
     second, first = _moments(network, objective.codes, objective.weights, own)
-    ours, mean = _moments(network, states, np.ones(len(states), network.dtype), own)
+    ours, mean = _conditional_moments(network, states, own)
     slope = _packed(second - ours - penalty * network.coupling, first - mean)
     variance = np.concatenate([basis.shares @ basis.features**2 for basis in network.bases])
     independent = np.append(np.where(own, 1, np.outer(variance, variance)), variance)
