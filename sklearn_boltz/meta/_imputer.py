@@ -34,7 +34,6 @@ from sklearn_boltz.numerics._threads import (
     in_parallel,
     row_blocks,
 )
-from sklearn_boltz.tables._batches import out_of_memory
 from sklearn_boltz.tables._bins import quantile_places
 from sklearn_boltz.tables._cells import (
     missing_cells,
@@ -195,9 +194,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame, or batches, of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches` and Dask collections, `estimator` is fitted, or
-            :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and fills cells by its `impute`.
+            The table; NaN, None and pandas.NA are missing cells. Of
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, all rows are used up to
+            four million cells, and otherwise rows with as many, drawn at random.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -225,9 +224,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        batches = out_of_memory(X)
-        if batches is not None:
-            return self._fit_batches(batches, sample_weight)
+        batches = self._batches(X, sample_weight)
+        X = X if batches is None else self._sampled(batches)[0]
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared(), missing_cells(X)
         knows_all = isinstance(self.estimator, FrozenEstimator)
@@ -253,17 +251,6 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
-        return self
-
-    def _fit_batches(self, batches, sample_weight):
-        """Fit a density to batches, which takes tables as they are."""
-        density = self._density_of_batches(sample_weight)
-        self.estimator_, seconds = timed_fit(density, batches, None)
-        self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        self._encoder = self._linear = None
-        has_gaps = batches.map_reduce(_have_gaps, np.logical_or)
-        self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
-        self._tell(type(density).__name__, {"seconds": seconds})
         return self
 
     @told_once
@@ -561,10 +548,6 @@ def _label_of_flags(label, taken):
         found = name if rest is None else (name, *rest)
         if found not in taken:
             return found
-
-
-def _have_gaps(k, batch):
-    return missing_cells(batch).any(axis=0)
 
 
 def _impute(estimator, rows, seed, how):

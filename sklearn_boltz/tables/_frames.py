@@ -157,9 +157,13 @@ def some_columns(X, columns):
 
 
 def joined(tables):
-    """Tables of one kind as one, one after the other."""
+    """Tables of one kind as one, one after the other, in types that hold the cells of all."""
     if not is_frame(tables[0]):
         return np.concatenate(tables)
+    if dependencies.is_pyarrow_table(tables[0]):
+        return import_module("pyarrow").concat_tables(tables, promote_options="permissive")
+    if dependencies.is_polars_dataframe(tables[0]):
+        return import_module("polars").concat(tables, how="vertical_relaxed")
     return nw.concat([nw.from_native(table) for table in tables]).to_native()
 
 
@@ -346,7 +350,7 @@ def _column(like, values, order=None):
         return new_column(like, cells, type(own)(_extended(own.categories, words, order)))
     fits = str(own).lower() != "null" and (dtype in OF_WORDS or not words)
     fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
-    fits &= not dtype.is_float() or all(map(is_a_float, known))
+    fits &= not dtype.is_float() or values.dtype.kind == "f" or all(map(is_a_float, known))
     try:
         return new_column(like, cells, own if fits else None)
     except (TypeError, ValueError, NotImplementedError):  # of PyArrow
