@@ -55,12 +55,14 @@ def stages(folder, results):
     yield "BoltzmannClassifier.predict", lambda: [classifier.predict(part) for part in rows]
 
 
-def measure(n_rows):
-    """Write files, and print the figures of each stage."""
+def measure(n_rows, names):
+    """Write files, and print the figures of each stage, or of those with these names."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
         size = write(Path(folder), n_rows)
         print(f"{n_rows:,} rows, {size / MIB:.1f} MiB a file")
         for name, run in stages(Path(folder), Path(results)):
+            if names and name not in names:
+                continue
             start = time.process_time(), time.perf_counter()
             peak = measured(run) / MIB
             used, passed = time.process_time() - start[0], time.perf_counter() - start[1]
@@ -71,8 +73,9 @@ def measure(n_rows):
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
+    parser.add_argument("--stages", nargs="+", help="all by default; fit is needed for the others")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     with report(args.output / "tables_parquet.txt", "Tables with gaps in parquet files"):
         for n_rows in args.rows:
-            measure(n_rows)
+            measure(n_rows, args.stages)

@@ -20,7 +20,6 @@ from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
-    quick_fit_of,
     seeded,
     with_values,
 )
@@ -34,6 +33,11 @@ from sklearn_boltz.tables._values import is_missing
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
 # fewer rows. With "auto", the log-loss of classes was 1.4 times as large on four of six tables.
 ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
+# Number of cells of a table above which missing ones are not completed, unless all columns are
+# binary. On 6,000 rows of 36 strings with 30 % missing, the fit takes 3 s instead of 12, and the
+# log-loss of classes is .081 instead of .069; on 6,000 rows of 14 columns with 10 %, .3 s instead
+# of 10, and the log-loss is the same.
+MOST_COMPLETED = 2**16
 
 
 class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
@@ -443,7 +447,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
             options = {"alpha": alpha, "verbose": self.verbose}
-            options |= quick_fit_of(self._encoder, len(X), n_classes)
+            most_values = max(self._encoder.n_categories.max(), n_classes)
+            if most_values > 2 and len(X) * len(self._kept) > MOST_COMPLETED:
+                options["missing"] = "observed"
             density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):

@@ -19,7 +19,6 @@ from sklearn_boltz.meta._default import (
     is_auto,
     n_codes,
     needs_column_proba,
-    quick_fit_of,
     seeded,
     timed_fit,
     with_codes,
@@ -140,8 +139,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
     and `random_state`, so that equal rows have equal scores.
 
-    With more than 65,536 cells, and columns of more than two values, the default network is fitted
-    to the observed cells alone, without completing rows.
+    If a column has more than two values, the default network is fitted to the observed cells alone,
+    without completing rows.
 
     The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
@@ -417,8 +416,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return clone(self.estimator)
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
-        options = quick_fit_of(self._encoder, len(X)) | {"verbose": self.verbose}
-        density = choose_density(self._encoder, len(X), **options)
+        # On tables of 1,000 to 20,000 rows with 10 or 30 % of the cells missing, the area under the
+        # ROC curve is larger by .005 to .03 than with completed rows.
+        missing = "observed" if self._encoder.n_categories.max() > 2 else "em"
+        density = choose_density(self._encoder, len(X), verbose=self.verbose, missing=missing)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
         return density
 
