@@ -16,6 +16,7 @@ from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import smooth_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
+    MOST_SAMPLED,
     OfTables,
     choose_density,
     needs_column_proba,
@@ -49,6 +50,7 @@ from sklearn_boltz.tables._frames import (
     with_flags,
 )
 from sklearn_boltz.tables._libraries import of_library
+from sklearn_boltz.tables._sample import some_of_table
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
@@ -136,6 +138,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     Notes
     -----
     `transform` leaves out columns without an observed cell in `fit`, like scikit-learn's imputers.
+    Of a table with more than four million cells, the default model learns the values of the columns
+    from all rows, and all else from rows with as many cells, drawn at random.
     In the default model, a string or level that did not occur in `fit` is left unchanged and is not
     used to fill other cells. A given `estimator` gets the table unchanged. Rows without missing
     cells are returned unchanged.
@@ -234,6 +238,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._encoder, self._linear, estimator = None, None, self.estimator
         if estimator is None:
             self._encoder = self._learned(smooth_table, X, weights, kinds)
+            X, weights = some_of_table(X, weights, MOST_SAMPLED)
             estimator = choose_density(self._encoder, len(X), verbose=self.verbose)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         rows = self._rows(X)

@@ -33,60 +33,65 @@ def sample_rows(batches, n_cells):
     n_rows : int
         Number of rows of all batches.
     """
-    lengths, parts = batches.map_reduce(_part, partial(_merge, n_cells))
+    lengths, tables, keys = _least(n_cells, batches.map_reduce(_part, partial(_merge, n_cells)))
     numbers = np.array(sorted(lengths))
-    ends = np.cumsum([lengths[k] for k in numbers])
-    ks, tables, rows, _ = zip(
-        *sorted(_least(parts, n_cells), key=lambda part: part[0]), strict=True
-    )
-    starts = [ends[np.searchsorted(numbers, k)] - lengths[k] for k in ks]
-    try:
-        X = joined(tables)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Batches have columns of types that are not alike: {error}. Convert them to one type."
-        ) from error
-    return X, np.concatenate(list(map(np.add, starts, rows))), int(ends[-1])
+    starts = np.cumsum([0, *(lengths[k] for k in numbers)])
+    rows = starts[np.searchsorted(numbers, keys["batch"])] + keys["row"]
+    return _joined(tables), rows, int(starts[-1])
 
 
-def _part(k, batch):
-    """The number of rows of a batch; and its number and table, the rows' numbers, and an order."""
-    X = of_batch(batch)
-    order = np.random.default_rng(k).random(X.shape[0])
-    return {k: len(order)}, [(k, X, np.arange(len(order)), order)]
-
-
-def _merge(n_cells, one, other):
-    (k, X, *_), (other_k, other_X, *_) = one[1][0], other[1][0]
-    if _names(X) != _names(other_X):
-        raise ValueError(
-            f"In batch {other_k}: the columns are {some_of(_names(other_X))}, but those of batch "
-            f"{k} are {some_of(_names(X))}. Select these, in this order."
-        )
-    parts = one[1] + other[1]
-    are_many = sum(len(rows) for _, _, rows, _ in parts) > 2 * _most_rows(X, n_cells)
-    return one[0] | other[0], _least(parts, n_cells) if are_many else parts
-
-
-def _names(X):
-    return names_of(X) if is_frame(X) else list(range(X.shape[1]))
+def some_of_table(X, weights, n_cells):
+    """-> random rows of a table, in their order, and their weights, as of `sample_rows`."""
+    n_rows = _most_rows(X, n_cells)
+    if X.shape[0] <= n_rows:
+        return X, weights
+    rows = np.sort(np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False))
+    return some_rows(X, rows), weights[rows]
 
 
 def _most_rows(X, n_cells):
     return max(n_cells // X.shape[1], LEAST_ROWS)
 
 
-def _least(parts, n_cells):
-    """The rows that are first in their order."""
-    orders, n_rows = (
-        np.concatenate([order for *_, order in parts]),
-        _most_rows(parts[0][1], n_cells),
-    )
-    if len(orders) <= n_rows:
-        return parts
-    last, kept = np.partition(orders, n_rows - 1)[n_rows - 1], []
-    for k, X, rows, order in parts:
-        own = np.flatnonzero(order <= last)
-        if len(own):
-            kept.append((k, some_rows(X, own), rows[own], order[own]))
-    return kept
+def _part(k, batch):
+    """The number of rows of a batch; tables; and the batch, row and place in an order of rows."""
+    X = of_batch(batch)
+    keys = np.empty(X.shape[0], dtype=[("batch", int), ("row", int), ("place", float)])
+    keys["batch"], keys["row"] = k, np.arange(len(keys))
+    keys["place"] = np.random.default_rng(k).random(len(keys))
+    return {k: len(keys)}, [X], keys
+
+
+def _merge(n_cells, one, other):
+    names, others = _names(one[1][0]), _names(other[1][0])
+    if names != others:
+        raise ValueError(
+            f"In batch {min(other[0])}: the columns are {some_of(others)}, but those of batch "
+            f"{min(one[0])} are {some_of(names)}. Select these, in this order."
+        )
+    both = one[0] | other[0], one[1] + other[1], np.concatenate([one[2], other[2]])
+    are_many = len(both[2]) > 2 * _most_rows(both[1][0], n_cells)
+    return _least(n_cells, both) if are_many else both
+
+
+def _names(X):
+    return names_of(X) if is_frame(X) else list(range(X.shape[1]))
+
+
+def _least(n_cells, found):
+    """The rows that are first in their order, in one table."""
+    lengths, tables, keys = found
+    n_rows = _most_rows(tables[0], n_cells)
+    if len(keys) <= n_rows:
+        return found
+    own = np.flatnonzero(keys["place"] <= np.partition(keys["place"], n_rows - 1)[n_rows - 1])
+    return lengths, [some_rows(_joined(tables), own)], keys[own]
+
+
+def _joined(tables):
+    try:
+        return joined(tables)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Batches have columns of types that are not alike: {error}. Convert them to one type."
+        ) from error
