@@ -33,7 +33,8 @@ def sample_rows(batches, n_cells):
     n_rows : int
         Number of rows of all batches.
     """
-    lengths, tables, keys = _least(n_cells, batches.map_reduce(_part, partial(_merge, n_cells)))
+    found = batches.map_reduce(_part, partial(_merge, n_cells))
+    lengths, tables, keys, _ = _least(n_cells, found)
     numbers = np.array(sorted(lengths))
     starts = np.cumsum([0, *(lengths[k] for k in numbers)])
     rows = starts[np.searchsorted(numbers, keys["batch"])] + keys["row"]
@@ -54,12 +55,12 @@ def _most_rows(X, n_cells):
 
 
 def _part(k, batch):
-    """The number of rows of a batch; tables; and the batch, row and place in an order of rows."""
+    """The number of rows of a batch; tables; their rows' batch, number and place; and its limit."""
     X = of_batch(batch)
     keys = np.empty(X.shape[0], dtype=[("batch", int), ("row", int), ("place", float)])
     keys["batch"], keys["row"] = k, np.arange(len(keys))
     keys["place"] = np.random.default_rng(k).random(len(keys))
-    return {k: len(keys)}, [X], keys
+    return {k: len(keys)}, [X], keys, 1.0
 
 
 def _merge(n_cells, one, other):
@@ -69,7 +70,9 @@ def _merge(n_cells, one, other):
             f"In batch {min(other[0])}: the columns are {some_of(others)}, but those of batch "
             f"{min(one[0])} are {some_of(names)}. Select these, in this order."
         )
-    both = one[0] | other[0], one[1] + other[1], np.concatenate([one[2], other[2]])
+    limit = min(one[3], other[3])
+    one, other = _below(limit, one), _below(limit, other)
+    both = one[0] | other[0], one[1] + other[1], np.concatenate([one[2], other[2]]), limit
     are_many = len(both[2]) > 2 * _most_rows(both[1][0], n_cells)
     return _least(n_cells, both) if are_many else both
 
@@ -79,13 +82,18 @@ def _names(X):
 
 
 def _least(n_cells, found):
-    """The rows that are first in their order, in one table."""
-    lengths, tables, keys = found
-    n_rows = _most_rows(tables[0], n_cells)
-    if len(keys) <= n_rows:
+    """The rows whose places come first."""
+    n_rows, places = _most_rows(found[1][0], n_cells), found[2]["place"]
+    return found if len(places) <= n_rows else _below(np.partition(places, n_rows)[n_rows], found)
+
+
+def _below(limit, found):
+    """The rows whose places are below a limit."""
+    lengths, tables, keys, is_below = found
+    if is_below <= limit:
         return found
-    own = np.flatnonzero(keys["place"] <= np.partition(keys["place"], n_rows - 1)[n_rows - 1])
-    return lengths, [some_rows(_joined(tables), own)], keys[own]
+    own = np.flatnonzero(keys["place"] < limit)
+    return lengths, [some_rows(_joined(tables), own)], keys[own], limit
 
 
 def _joined(tables):
