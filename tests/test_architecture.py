@@ -134,8 +134,8 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_154, "classes": 271, "functions": 3522, "lines of tests": 30_771,
-    "lines of benchmarks": 8229,
+    "lines of code": 29_144, "classes": 271, "functions": 3522, "lines of tests": 30_785,
+    "lines of benchmarks": 8237,
 }  # fmt: skip
 
 

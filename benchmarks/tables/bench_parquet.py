@@ -2,8 +2,7 @@
 
 The columns of `bench_seconds.py`, a tenth of the cells missing, in files of 100,000 rows. The
 processor seconds, the seconds that pass, and the largest memory of the process besides what was
-there before, which should not grow with the rows, except for the scores that a detector keeps, and
-the labels of a classifier. The memory of a file is that of the Arrow table.
+there before, which should not grow with the rows, except for scores and labels.
 """
 
 import tempfile
@@ -61,12 +60,13 @@ def measure(n_rows, names):
         size = write(Path(folder), n_rows)
         print(f"{n_rows:,} rows, {size / MIB:.1f} MiB a file")
         for name, run in stages(Path(folder), Path(results)):
-            if names and name not in names:
-                continue
-            start = time.process_time(), time.perf_counter()
-            peak = measured(run) / MIB
-            used, passed = time.process_time() - start[0], time.perf_counter() - start[1]
-            print(f"{name:33}{used:5.0f} s, {passed:5.0f} s passed, {peak:5.0f} MiB", flush=True)
+            if not names or name in names:
+                used, passed = time.process_time(), time.perf_counter()
+                peak = measured(run) / MIB
+                used, passed = time.process_time() - used, time.perf_counter() - passed
+                print(
+                    f"{name:33}{used:5.0f} s, {passed:5.0f} s passed, {peak:5.0f} MiB", flush=True
+                )
 
 
 @script

@@ -261,20 +261,16 @@ def with_flags(frame, names, flags):
     return with_new(frame, dict(zip(names, (new_column(like, f) for f in flags.T), strict=True)))
 
 
-def with_column(X, name, cells):
-    """A copy of a table with one more column; of an array, the last one, whatever its name."""
-    if is_frame(X):
-        return with_new(X, {name: new_column(X[names_of(X)[0]], cells)})
-    cells = np.asarray(cells)[:, np.newaxis]
-    kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
-    return np.hstack([X.astype(kind), cells.astype(kind)])
-
-
 def with_constant(X, name, value):
-    """A copy of a table with one more column, of which all cells have a value."""
+    """A copy of a table with one more column, all cells of which have a value.
+
+    Of an array, it is the last one, whatever its name.
+    """
     if is_frame(X):
         return nw.from_native(X).with_columns(nw.lit(value).alias(name)).to_native()
-    return with_column(X, name, np.full(len(X), value))
+    cells = np.full((len(X), 1), value)
+    kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
+    return np.hstack([X.astype(kind), cells.astype(kind)])
 
 
 def with_new(frame, columns):
