@@ -12,7 +12,7 @@ from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.meta import _few_numbers
+from sklearn_boltz.meta import _default, _few_numbers
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.meta._completed import left_out
@@ -113,7 +113,7 @@ from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, level
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
-from sklearn_boltz.tables import _batches, _counts
+from sklearn_boltz.tables import _batches, _counts, _sample
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._grid import Grid

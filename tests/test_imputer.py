@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -324,17 +326,23 @@ def test_a_fitted_density_fills_as_it_would_itself():
 
 
 @pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1), FSLLDensity()])
-def test_batches_are_filled_as_by_their_density(survey, density):
+def test_batches_are_filled_as_their_table(survey, density):
     gaps = survey[2]
     imputer = BoltzmannImputer(density, add_indicator=True, random_state=0)
-    imputer.fit(Batches([gaps[:100], gaps[100:]]))
-    model = clone(density or FVBMPseudoLikelihood()).fit(Batches([gaps[:100], gaps[100:]]))
-    filled = imputer.transform(gaps)
-    assert list(filled[gaps.columns]) == list(gaps)
-    expected = model.impute(gaps, how="mode", random_state=0)
-    pd.testing.assert_frame_equal(filled[gaps.columns], expected, check_dtype=False)
+    filled = imputer.fit(iter([gaps[:100], gaps[:0], gaps[100:]])).transform(gaps)
     assert_array_equal(filled["missing_city"], gaps["city"].isna())
-    assert not imputer.fit(gaps).transform(gaps).isna().any().any()  # and a table again
+    pd.testing.assert_frame_equal(filled, clone(imputer).fit_transform(gaps))
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_batches_have_the_same_columns_in_types_that_go_together(convert):
+    whole, words = convert({"a": [1, 0], "b": ["x", "y"]}), convert({"a": [1.5, 0], "b": [2, 1]})
+    other = convert({"a": [1, 0], "c": ["x", "y"]})
+    with pytest.raises(ValueError, match="In batch 1: the columns are 'a', 'c', but .* 'a', 'b'"):
+        BoltzmannImputer().fit(Batches([whole, other]))
+    if convert is pa.table:  # others have a type of texts and numbers
+        with pytest.raises(ValueError, match="BoltzmannImputer: .* types that are not alike"):
+            BoltzmannImputer().fit(Batches([whole, words]))
 
 
 def test_a_table_is_encoded_once(monkeypatch):

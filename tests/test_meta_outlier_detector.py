@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chisquare
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
@@ -12,7 +13,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from private import left_out
+from private import _default, _sample, left_out
 from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -319,22 +320,37 @@ def test_codes_of_an_array_that_a_fold_lacks():
     assert detector.held_out_scores_.argmin() == 7
 
 
-def test_batches_have_the_outliers_of_their_table():
-    """Held-out scores, of other thirds of the rows, and so the offsets differ by chance."""
+@pytest.mark.parametrize("n_cells", [2**22, 100 * 5])
+def test_batches_have_the_outliers_of_their_table(monkeypatch, n_cells):
+    """All, or a hundred rows; then the other rows have scores by the density of these."""
+    monkeypatch.setattr(_default, "MOST_SAMPLED", n_cells)
+    monkeypatch.setattr(_sample, "LEAST_ROWS", 1)
     rng = np.random.default_rng(0)
     kind = rng.integers(3, size=240)
     frame = pd.DataFrame({f"c{j}": np.where(rng.random(240) < 0.9, kind, 0) for j in range(4)})
     frame["n"] = rng.normal(5 * kind)
     frame.loc[7] = [2, 2, 2, 2, 0.0]
     frame.loc[9::10, "c1"] = np.nan
-    batches = Batches([frame[:100], frame[100:]])
+    batches = Batches([frame[:100], frame[100:160], frame[160:]])
     detector = BoltzmannOutlierDetector(random_state=0)
     labels = detector.fit_predict(batches)
     assert_array_equal(labels == -1, detector.held_out_scores_ < detector.offset_)
-    whole = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(frame)
-    assert_allclose(detector.score_samples(frame), whole.score_samples(frame), atol=0.1)
-    assert detector.predict(frame)[7] == -1 and detector.offset_ == pytest.approx(
-        whole.offset_, abs=2
-    )
-    # The scores of held-out rows are lower than those of rows of the fit.
-    assert detector.held_out_scores_.mean() < 0
+    X, rows, _ = _sample.sample_rows(batches, n_cells)
+    assert len(rows) == min(n_cells // 5, 240) and (np.diff(rows) > 0).all()
+    pd.testing.assert_frame_equal(X, frame.iloc[rows])
+    whole, scores = clone(detector).fit(X), detector.held_out_scores_
+    assert_array_equal(whole.held_out_scores_, scores[rows])
+    others = np.setdiff1d(np.arange(240), rows)
+    assert_array_equal(whole.score_samples(frame)[others], scores[others])
+    assert whole.offset_ == detector.offset_ and (labels[7] == -1 or len(others))
+
+
+def test_each_row_is_as_likely_to_be_sampled(monkeypatch):
+    """Whichever batch it is in: a chi-squared test, which is wrong once in 10**6 times."""
+    monkeypatch.setattr(_sample, "LEAST_ROWS", 1)
+    sizes = [3000, 10, 5000, 1990, 10_000]
+    parts = np.split(np.arange(20_000)[:, None], np.cumsum(sizes)[:-1])
+    X, rows, n_rows = _sample.sample_rows(Batches(parts), 4000)
+    assert n_rows == 20_000 and X[:, 0].tolist() == rows.tolist()
+    counts = np.histogram(rows, bins=20, range=(0, 20_000))[0]
+    assert counts.sum() == 4000 and chisquare(counts).pvalue > 1e-6

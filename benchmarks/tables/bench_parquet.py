@@ -1,9 +1,8 @@
 """Tables with gaps in parquet files: memory of fits and of uses, one file after another.
 
 The columns of `bench_seconds.py`, a tenth of the cells missing, in files of 100,000 rows. The
-largest memory of the process besides what was there before, in sizes of one file in memory, and the
-seconds that pass. It should not grow with the rows, except for the scores that a detector keeps,
-and the labels of a classifier.
+processor seconds, the seconds that pass, and the largest memory of the process besides what was
+there before, which should not grow with the rows, except for scores and labels.
 """
 
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 import _path  # noqa: F401
 import numpy as np
 import pyarrow.parquet as pq
-from _common import make_parser, print_table, report, script
+from _common import make_parser, report, script
 from bench_memory import measured
 from bench_scale import MIB
 from bench_seconds import of_factors
@@ -55,19 +54,28 @@ def stages(folder, results):
     yield "BoltzmannClassifier.predict", lambda: [classifier.predict(part) for part in rows]
 
 
+def measure(n_rows, names):
+    """Write files, and print the figures of each stage, or of those with these names."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
+        size = write(Path(folder), n_rows)
+        print(f"{n_rows:,} rows, {size / MIB:.1f} MiB a file")
+        for name, run in stages(Path(folder), Path(results)):
+            if not names or name in names:
+                used, passed = time.process_time(), time.perf_counter()
+                peak = measured(run) / MIB
+                used, passed = time.process_time() - used, time.perf_counter() - passed
+                print(
+                    f"{name:33}{used:5.0f} s, {passed:5.0f} s passed, {peak:5.0f} MiB", flush=True
+                )
+
+
 @script
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
-    args, lines = parser.parse_args(), []
+    parser.add_argument("--stages", nargs="+", help="all by default; fit is needed for the others")
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
     with report(args.output / "tables_parquet.txt", "Tables with gaps in parquet files"):
         for n_rows in args.rows:
-            with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
-                size = write(Path(folder), n_rows)
-                for name, run in stages(folder, Path(results)):
-                    start = time.perf_counter()
-                    peak = measured(run)
-                    passed = time.perf_counter() - start
-                    lines.append([name, n_rows, passed, peak / MIB, peak / size])
-        print_table(["", "rows", "seconds", "memory, MiB", "memory, files"], lines, "d,.0f,.0f,.1f")
+            measure(n_rows, args.stages)

@@ -1,6 +1,5 @@
 """BoltzmannClassifier: class densities and Bayes' rule."""
 
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -21,20 +20,12 @@ from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
-    quick_fit_of,
     seeded,
-    timed_fit,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
-from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
-from sklearn_boltz.tables._batches import mapped, n_rows_of, out_of_memory, with_labels
+from sklearn_boltz.tables._batches import with_labels
 from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
-from sklearn_boltz.tables._frames import (
-    is_frame,
-    names_of,
-    with_column,
-)
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._values import is_missing
@@ -42,6 +33,11 @@ from sklearn_boltz.tables._values import is_missing
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
 # fewer rows. With "auto", the log-loss of classes was 1.4 times as large on four of six tables.
 ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
+# Number of cells of a table above which missing ones are not completed, unless all columns are
+# binary. On 6,000 rows of 36 strings with 30 % missing, the fit takes 3 s instead of 12, and the
+# log-loss of classes is .081 instead of .069; on 6,000 rows of 14 columns with 10 %, .3 s instead
+# of 10, and the log-loss is the same.
+MOST_COMPLETED = 2**16
 
 
 class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
@@ -225,9 +221,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame, or batches, of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches` and Dask collections a joint density is fitted:
-            `estimator`, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
+            The table; NaN, None and pandas.NA are missing cells. Of
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, all rows are used up to
+            four million cells, and otherwise rows with as many, drawn at random.
         y : array-like of shape (n_samples,)
             The class of each row. -1 is a class like any other. None if batches are pairs (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
@@ -258,9 +254,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fit what the attributes need, and set them."""
-        batches = out_of_memory(X)
+        batches = self._batches(X, sample_weight)
         if batches is not None:
-            return self._fit_batches(batches, y, sample_weight)
+            X, y = self._sampled_with_labels(*with_labels(batches, y))
         X = self._read(X, reset=True)
         labels = self._checked_labels(y)
         check_consistent_length(X, labels)
@@ -287,38 +283,15 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         self.estimators_ = self._densities.fitted
         return self
 
-    def _fit_batches(self, batches, y, sample_weight):
-        """Fit a joint density to batches, with the class as one more column."""
-        options = {"joint": self.joint is False, "calibration": self.calibration is True}
-        options |= {"sample_weight": sample_weight is not None}
-        options |= {"columns": not (self.columns == "auto" or isinstance(self.columns, dict))}
-        for name in [name for name, is_other in options.items() if is_other][:1]:
+    def _sampled_with_labels(self, batches, y):
+        """Random rows of batches, and their labels, of those of all rows."""
+        X, rows, n_rows = self._sampled(batches)
+        if len(y) != n_rows:
             raise ValueError(
-                f"BoltzmannClassifier: with Batches, there is a joint density without calibration "
-                f"and weights, and `columns` is a dict: leave {name} at its default, or fit one "
-                "table."
+                f"BoltzmannClassifier: y has {len(y)} labels, and the batches have "
+                f"{n_rows} rows. Give a label for each row, in their order."
             )
-        self._declared()
-        batches, y = with_labels(batches, y)
-        labels = self._checked_labels(y)
-        ends = np.cumsum([n_rows_of(batch) for batch in batches])
-        if not len(ends) or ends[-1] != len(labels):
-            raise ValueError(
-                f"BoltzmannClassifier: y has {len(labels)} labels, and the batches have "
-                f"{sum(ends[-1:])} rows. Give a label for each row, in their order."
-            )
-        self._learn_classes(labels, slice(None), np.ones(len(labels)))
-        place, rows = _with_classes(batches, labels, ends)
-        declared = {} if self.columns == "auto" else self.columns
-        density = self.estimator or FVBMPseudoLikelihood(columns={**declared, place: "nominal"})
-        fitted, seconds = timed_fit(density, rows, None)
-        self._take_columns(fitted, fitted.n_features_in_ - 1)
-        self._encoder, self._kept = None, np.arange(self.n_features_in_)
-        self._densities = FittedJoint(fitted, self.classes_, self._shares)
-        self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
-        self.estimators_ = self._densities.fitted
-        self._tell("joint density", {"seconds": seconds, "rows": len(labels)})
-        return self
+        return X, as_array(y)[rows]
 
     @told_once
     def predict_log_proba(self, X):
@@ -474,7 +447,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
             options = {"alpha": alpha, "verbose": self.verbose}
-            options |= quick_fit_of(self._encoder, len(X), n_classes)
+            most_values = max(self._encoder.n_categories.max(), n_classes)
+            if most_values > 2 and len(X) * len(self._kept) > MOST_COMPLETED:
+                options["missing"] = "observed"
             density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):
@@ -533,22 +508,6 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which is "
                 f"not enough to fit a density. {remedy}"
             )
-
-
-def _with_classes(batches, labels, ends):
-    """The label or number of a column of classes, and batches that have it as their last one."""
-    names, width = batches.blocks.first(
-        lambda batch: (names_of(batch) if is_frame(batch) else None, batch.shape[1])
-    )
-    place = width if names is None else "class"
-    while names is not None and place in names:
-        place += "_"
-    return place, mapped(batches, partial(_append, place, labels, ends))
-
-
-def _append(place, labels, ends, k, batch):
-    own = labels[ends[k] - n_rows_of(batch) : ends[k]]
-    return with_column(batch, place, own)
 
 
 def _some(which, rows, y, weights):

@@ -16,6 +16,7 @@ from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import smooth_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
+    MOST_SAMPLED,
     OfTables,
     choose_density,
     needs_column_proba,
@@ -34,7 +35,6 @@ from sklearn_boltz.numerics._threads import (
     in_parallel,
     row_blocks,
 )
-from sklearn_boltz.tables._batches import out_of_memory
 from sklearn_boltz.tables._bins import quantile_places
 from sklearn_boltz.tables._cells import (
     missing_cells,
@@ -50,6 +50,7 @@ from sklearn_boltz.tables._frames import (
     with_flags,
 )
 from sklearn_boltz.tables._libraries import of_library
+from sklearn_boltz.tables._sample import some_of_table
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
@@ -137,6 +138,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     Notes
     -----
     `transform` leaves out columns without an observed cell in `fit`, like scikit-learn's imputers.
+    Of a table with more than four million cells, the default model learns the values of the columns
+    from all rows, and all else from rows with as many cells, drawn at random.
     In the default model, a string or level that did not occur in `fit` is left unchanged and is not
     used to fill other cells. A given `estimator` gets the table unchanged. Rows without missing
     cells are returned unchanged.
@@ -195,9 +198,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame, or batches, of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches` and Dask collections, `estimator` is fitted, or
-            :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and fills cells by its `impute`.
+            The table; NaN, None and pandas.NA are missing cells. Of
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, all rows are used up to
+            four million cells, and otherwise rows with as many, drawn at random.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -226,9 +229,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        batches = out_of_memory(X)
-        if batches is not None:
-            return self._fit_batches(batches, sample_weight)
+        batches = self._batches(X, sample_weight)
+        X = X if batches is None else self._sampled(batches)[0]
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared(), missing_cells(X)
         knows_all = isinstance(self.estimator, FrozenEstimator)
@@ -237,6 +239,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._encoder, self._linear, estimator = None, None, self.estimator
         if estimator is None:
             self._encoder = self._learned(smooth_table, X, weights, kinds)
+            X, weights = some_of_table(X, weights, MOST_SAMPLED)
             estimator = choose_density(self._encoder, len(X), verbose=self.verbose)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         self._fills_cells(estimator, self.how)
@@ -255,17 +258,6 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
-        return self
-
-    def _fit_batches(self, batches, sample_weight):
-        """Fit a density to batches, which takes tables as they are."""
-        density, self._encoder, self._linear = self._density_of_batches(sample_weight), None, None
-        self._fills_cells(density, self.how)
-        self.estimator_, seconds = timed_fit(density, batches, None)
-        self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        has_gaps = batches.map_reduce(_have_gaps, np.logical_or)
-        self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
-        self._tell(type(density).__name__, {"seconds": seconds})
         return self
 
     @told_once
@@ -568,10 +560,6 @@ def _label_of_flags(label, taken):
         found = name if rest is None else (name, *rest)
         if found not in taken:
             return found
-
-
-def _have_gaps(k, batch):
-    return missing_cells(batch).any(axis=0)
 
 
 def _impute(estimator, rows, seed, how):

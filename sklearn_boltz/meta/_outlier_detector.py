@@ -1,6 +1,5 @@
 """BoltzmannOutlierDetector: rows that are improbable under a density model."""
 
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,7 +19,6 @@ from sklearn_boltz.meta._default import (
     is_auto,
     n_codes,
     needs_column_proba,
-    quick_fit_of,
     seeded,
     timed_fit,
     with_codes,
@@ -35,8 +33,8 @@ from sklearn_boltz.numerics._threads import (
     in_parallel,
 )
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._batches import Batches, out_of_memory
 from sklearn_boltz.tables._cells import missing_cells
+from sklearn_boltz.tables._counts import of_batch
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_rows
 
@@ -117,6 +115,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     held_out_scores_ : ndarray of float64 of shape (n_samples,)
         Score of each row of `fit` by a density that is fitted without it, with which
         :meth:`fit_predict` finds outliers. `score_samples` gives rows of `fit` higher scores.
+        Rows of batches that `fit` did not use have those of `score_samples`.
 
     n_features_in_ : int
         Number of columns.
@@ -140,8 +139,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
     and `random_state`, so that equal rows have equal scores.
 
-    With more than 65,536 cells, and columns of more than two values, the default network is fitted
-    to the observed cells alone, without completing rows.
+    If a column has more than two values, the default network is fitted to the observed cells alone,
+    without completing rows.
 
     The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
@@ -203,9 +202,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame, or batches, of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells. To
-            :class:`~sklearn_boltz.batches.Batches` and Dask collections, `estimator` is fitted, or
-            :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and again without each third of the rows.
+            The table; NaN, None and pandas.NA are missing cells. Of
+            :class:`~sklearn_boltz.batches.Batches` and Dask collections, densities are fitted to
+            all rows up to four million cells, and otherwise to rows with as many, drawn at random;
+            the others are then scored in one more pass.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -228,9 +228,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        batches = out_of_memory(X)
+        batches = self._batches(X, sample_weight)
         if batches is not None:
-            return self._fit_batches(batches, sample_weight)
+            X, rows, n_rows = self._sampled(batches)
+            self._fit(X, None)
+            self.held_out_scores_ = self._with_other_rows(rows, n_rows, batches)
+            return self
         X = self._read(X, reset=True)
         whole, (kept, X, weights) = X, self._counted(X, sample_weight)
         generator = check_random_state(self.random_state)
@@ -263,32 +266,19 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             self.held_out_scores_[others] = self.score_samples(some_rows(whole, others))
         return self
 
-    def _fit_batches(self, batches, sample_weight):
-        """Fit densities to batches, with and without every third row, which take tables."""
-        density = self._density_of_batches(sample_weight)
-        generator = check_random_state(self.random_state)
-        self._seed, self._takes_tables = generator.randint(2**31), True
-        density = seeded(density, generator)
-        self.estimator_, seconds = timed_fit(density, batches, None)
-        self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        self._encoder, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
-        fitted = self._scores_of(self.estimator_, batches)
-        self._n_rows, self._mean = float(len(fitted)), float(fitted.mean())
-        self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
-        scores, fold = np.empty(len(fitted)), np.arange(len(fitted)) % N_FOLDS
-        for k in range(N_FOLDS):
-            part, seconds = timed_fit(density, Batches(partial(_without_fold, batches, k)), None)
-            of_part = self._scores_of(part, batches)
-            scores[fold == k] = of_part[fold == k] - of_part[fold != k].mean()
-            self._tell(f"density without part {k + 1}", {"seconds": seconds})
-        self.held_out_scores_ = scores
-        self.offset_ = self._offset(scores, fitted - self._mean, np.ones(len(fitted)), N_FOLDS)
-        return self
-
-    def _scores_of(self, density, batches):
-        """ln p(x) of the rows of all batches, plus a constant."""
-        found = [self._log_weights(density, self._rows(rows)) for rows in batches]
-        return np.concatenate(found)
+    def _with_other_rows(self, rows, n_rows, batches):
+        """The held-out scores of some rows of batches, and scores of the others."""
+        scores, own = np.empty(n_rows), np.zeros(n_rows, dtype=bool)
+        scores[rows], own[rows] = self.held_out_scores_, True
+        if own.all():
+            return scores
+        first = 0
+        for rows in map(of_batch, batches):
+            others = np.flatnonzero(~own[first : first + rows.shape[0]])
+            if len(others):
+                scores[first + others] = self.score_samples(some_rows(rows, others))
+            first += rows.shape[0]
+        return scores
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit the density model, and find outliers among the rows of the fit.
@@ -426,8 +416,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return clone(self.estimator)
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
-        options = quick_fit_of(self._encoder, len(X)) | {"verbose": self.verbose}
-        density = choose_density(self._encoder, len(X), **options)
+        # On tables of 1,000 to 20,000 rows with 10 or 30 % of the cells missing, the area under the
+        # ROC curve is larger by .005 to .03 than with completed rows.
+        missing = "observed" if self._encoder.n_categories.max() > 2 else "em"
+        density = choose_density(self._encoder, len(X), verbose=self.verbose, missing=missing)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
         return density
 
@@ -518,12 +510,3 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         offset = min(offset, quantile(fitted, weights, share))
         # Of rows that are all alike, none is an outlier by the rounding of its score.
         return offset - ROUNDING * max(1.0, abs(offset))
-
-
-def _without_fold(batches, fold):
-    """Yield batches without the rows whose number among all, divided by the folds, leaves this."""
-    first = 0
-    for rows in batches:
-        n_rows = rows.shape[0]
-        yield some_rows(rows, np.flatnonzero((first + np.arange(n_rows)) % N_FOLDS != fold))
-        first += n_rows

@@ -324,7 +324,9 @@ class _Blocks:
         n_blocks = n_rows = 0
         for block in blocks:
             yield block
-            n_blocks, n_rows = n_blocks + 1, n_rows + n_rows_of(block)
+            rows = block[0] if isinstance(block, tuple) else block  # rows and labels
+            n_blocks += 1
+            n_rows += rows.shape[0] if hasattr(rows, "shape") else len(rows)
         self.size = self.size or (n_blocks, n_rows)
         if self.size != (n_blocks, n_rows):
             raise ValueError(
@@ -531,12 +533,6 @@ def with_shape(batch):
 
         return Table.from_batches([batch])
     return batch if hasattr(batch, "shape") else as_array(batch)
-
-
-def n_rows_of(batch):
-    """The number of rows of a batch, also of a pair of rows and labels."""
-    rows = batch[0] if isinstance(batch, tuple) else batch
-    return rows.shape[0] if hasattr(rows, "shape") else len(rows)
 
 
 def _merge(merge, one, other):

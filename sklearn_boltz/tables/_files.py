@@ -91,8 +91,8 @@ def read(dataset, n_rows):
 
     index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
     columns = [name for name in dataset.schema.names if name not in index]
-    # Read only one fragment ahead; the default would use much memory.
-    options = {"batch_readahead": 2, "fragment_readahead": 1}
+    # Threads would read ahead while the rows are used, up to a GiB.
+    options = {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": False}
     try:
         for batch in dataset.to_batches(columns=columns, batch_size=n_rows, **options):
             yield Table.from_batches([batch])

@@ -157,9 +157,13 @@ def some_columns(X, columns):
 
 
 def joined(tables):
-    """Tables of one kind as one, one after the other."""
+    """Tables of one kind as one, one after the other, in types that hold the cells of all."""
     if not is_frame(tables[0]):
         return np.concatenate(tables)
+    if dependencies.is_pyarrow_table(tables[0]):
+        return import_module("pyarrow").concat_tables(tables, promote_options="permissive")
+    if dependencies.is_polars_dataframe(tables[0]):
+        return import_module("polars").concat(tables, how="vertical_relaxed")
     return nw.concat([nw.from_native(table) for table in tables]).to_native()
 
 
@@ -257,20 +261,16 @@ def with_flags(frame, names, flags):
     return with_new(frame, dict(zip(names, (new_column(like, f) for f in flags.T), strict=True)))
 
 
-def with_column(X, name, cells):
-    """A copy of a table with one more column; of an array, the last one, whatever its name."""
-    if is_frame(X):
-        return with_new(X, {name: new_column(X[names_of(X)[0]], cells)})
-    cells = np.asarray(cells)[:, np.newaxis]
-    kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
-    return np.hstack([X.astype(kind), cells.astype(kind)])
-
-
 def with_constant(X, name, value):
-    """A copy of a table with one more column, of which all cells have a value."""
+    """A copy of a table with one more column, all cells of which have a value.
+
+    Of an array, it is the last one, whatever its name.
+    """
     if is_frame(X):
         return nw.from_native(X).with_columns(nw.lit(value).alias(name)).to_native()
-    return with_column(X, name, np.full(len(X), value))
+    cells = np.full((len(X), 1), value)
+    kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
+    return np.hstack([X.astype(kind), cells.astype(kind)])
 
 
 def with_new(frame, columns):
@@ -346,7 +346,7 @@ def _column(like, values, order=None):
         return new_column(like, cells, type(own)(_extended(own.categories, words, order)))
     fits = str(own).lower() != "null" and (dtype in OF_WORDS or not words)
     fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
-    fits &= not dtype.is_float() or all(map(is_a_float, known))
+    fits &= not dtype.is_float() or values.dtype.kind == "f" or all(map(is_a_float, known))
     try:
         return new_column(like, cells, own if fits else None)
     except (TypeError, ValueError, NotImplementedError):  # of PyArrow

@@ -119,8 +119,8 @@ def _column(cells, kind, open_kind, declared, codes, place):
 def hold_amounts(columns, X, most):
     """Which columns of X hold numbers that are no codes: fractions, many values, or negative.
 
-    Not those in which a code seems to stand for a missing value: what it means has to be asked.
-    Of codes, there may be `most`.
+    Not those of codes of which one seems to stand for a missing value: what it means has to be
+    asked. Of codes, there may be `most`.
     """
     found = np.array([column.categories is None for column in columns], dtype=bool)
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
@@ -137,8 +137,7 @@ def _are_amounts(numbers, most):
     if (values != np.floor(values)).any():
         return True
     whole = set(values.tolist())
-    if whole <= {-1.0, 0.0, 1.0} or suspected_codes(whole):
-        return False
+    whole -= {-1.0, 0.0, 1.0} if whole <= {-1.0, 0.0, 1.0} else set(suspected_codes(whole))
     return len(whole) > 0 and (min(whole) < 0 or len(whole) > most or max(whole) >= MOST_CODES)
 
 

@@ -281,9 +281,10 @@ def test_numbers_in_a_run_are_no_codes(values):
     assert "missing value" not in fit(X)
 
 
-def test_fractions_beside_a_code():
+@pytest.mark.parametrize("digits", [2, 0])
+def test_amounts_beside_a_code(digits):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"x": np.round(rng.gamma(2, 500, 200), 2), "y": np.arange(200) % 2})
+    X = pd.DataFrame({"x": np.round(rng.gamma(2, 500, 200), digits), "y": np.arange(200) % 2})
     assert fit(X) == ""
     X.loc[::20, "x"] = 99999.0
     message = fit(X)

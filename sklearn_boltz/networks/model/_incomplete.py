@@ -19,7 +19,6 @@ from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
     annealed_log_sums,
     chains_of_each,
-    gibbs_complete,
     gibbs_mode,
     gibbs_probabilities,
 )
@@ -37,8 +36,8 @@ MAX_STATES = 2**20
 STEP = 3e-4
 # Chains of a row for a mean log-weight, their sweeps before and while they count.
 N_FEW, N_FEW_STEPS, N_COUNTED = 10, 50, 10
-# Rows whose chains are kept at once, about.
-FEW_ROWS = 50
+# Rows whose chains are kept at once, about; the same with `N_CHAINS` of each.
+FEW_ROWS, CHAINED_ROWS = 50, 10
 # Rows whose probabilities are kept at once.
 BLOCK_ROWS = 1000
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row
@@ -301,11 +300,10 @@ def _estimated_log_sums(model, codes):
 
 def log_conditionals(model, codes):
     """ln p(x_j = a | the observed cells but x_j) in the one-hot layout, (n, Q)."""
-    result = np.empty((len(codes), model.starts[-1]))
+    result, many = np.empty((len(codes), model.starts[-1])), []
     for rows, groups in parts(model, codes):
         if groups is None:
-            for i in rows:
-                result[i] = _by_chains(model, codes[i])
+            many.extend(rows)
             continue
         fields = model.value_fields(codes[rows])
         joints = [Joint(model, codes[rows], fields, group) for group in groups]
@@ -317,23 +315,25 @@ def log_conditionals(model, codes):
                 own = slice(model.starts[j], model.starts[j + 1])
                 fields[:, own] = joint.log_marginal(place)
         result[rows] = model.log_softmax(fields)
+    if many:
+        blocks = [many[some] for some in row_blocks(len(many), CHAINED_ROWS)]
+        with Workers() as workers:
+            found = workers.map(lambda rows: _by_chains(model, codes[rows]), blocks, np.inf)
+        result[many] = np.concatenate(found)
     return result
 
 
-def _by_chains(model, row):
-    """`log_conditionals` of one row, from chains that begin in the same way for every row."""
+def _by_chains(model, codes):
+    """`log_conditionals` of a few rows, from chains that begin in the same way for every row."""
     generator = np.random.default_rng(SEED)
-    chains = gibbs_complete(model, np.tile(row, (N_CHAINS, 1)), N_STEPS, generator)
+    chains = chains_of_each(model, codes, N_CHAINS, N_STEPS, generator)
     # The sums over the missing cells with another value of an observed one, and with its own, have
     # the mean of p(other | all cells) / p(own | all cells) as their ratio.
-    log_p = model.log_conditionals(chains.codes)
-    own = np.repeat(model.starts[:-1] + np.maximum(row, 0), model.n_values)
-    fields = log_sum_exp(log_p - log_p[:, own], axis=0)
-    total = np.zeros(model.starts[-1])
-    for _ in range(N_STEPS):
-        chains.sweep(model.intercept)
-        total += chains.probabilities(model.intercept).mean(axis=0)
-    missing = np.repeat(row < 0, model.n_values)
+    log_p = model.log_conditionals(chains.codes).reshape(len(codes), N_CHAINS, -1)
+    own = np.repeat(model.starts[:-1] + np.maximum(codes, 0), model.n_values, axis=1)
+    fields = log_sum_exp(log_p - np.take_along_axis(log_p, own[:, None], axis=2), axis=1)
+    total = chains.sums(model.intercept, N_STEPS).reshape(log_p.shape).mean(axis=1)
+    missing = np.repeat(codes < 0, model.n_values, axis=1)
     fields[missing] = np.log(np.maximum(total[missing], 1e-300))
     return model.log_softmax(fields)
 
