@@ -257,11 +257,10 @@ class SparseFVBM(Network):
 
     If some variable has more than two values, the criterion compares fits of the selected pairs
     without the penalty, which shrinks large blocks most: ℓ is the largest after a quarter, half or
-    all of one Newton step in these pairs (with more than 300 parameters, by second derivatives that
-    up to 7 values of α with the same pairs share). A block of k = (q_j - 1)(q_k - 1) couplings adds
-    c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ ln(d - 1): without an effect, it lowers
-    -2 ℓ by c_k as often as a single coupling does by c_1.
-    Of the values of α that follow with the same pairs, the smallest is taken, which shrinks least.
+    all of one Newton step in these pairs, from the smallest of the values of α in a row that select
+    them; this α is the one that is taken, as it shrinks least. A block of k = (q_j - 1)(q_k - 1)
+    couplings adds c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ ln(d - 1): without an
+    effect, it lowers -2 ℓ by c_k as often as a single coupling does by c_1.
     A price of k ln N leaves most networks of Likert items empty, and so, with a few hundred rows,
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
     ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.

@@ -18,7 +18,6 @@ from sklearn_boltz.networks.sparse._path import (
     follow,
     held_out,
     information_criterion,
-    least_shrunk,
     neighbours,
 )
 from sklearn_boltz.networks.sparse._penalty import Penalty, UserPenalty, group_norms
@@ -150,7 +149,7 @@ class SparseTask:
 
     def _by_price(self, price, refitted, n_alphas=N_ALPHAS):
         def criterion_on(path):
-            return lambda _, state: information_criterion(path, state, price, refitted)
+            return lambda _, *at: information_criterion(path, *at, price, refitted)
 
         return self._choose(criterion_on, refitted, n_alphas)
 
@@ -165,18 +164,22 @@ class SparseTask:
             (self._begin(of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
         ]
         total = sum(other.total for _, other in folds)
-        return lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in folds) / total
+
+        def criterion(alpha, _, parts):
+            return sum(held_out(fold, alpha, other) for fold, other in folds)[parts] / total
+
+        return criterion
 
     def _choose(self, criterion_on, refitted=False, n_alphas=N_ALPHAS):
         """Choose by the least value of a criterion on a path; -> what `_found` takes."""
         network, layout = self.network, self.network.layout
         path = self._begin(network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)[:n_alphas]
-        alphas, criterion, thetas = follow(path, alphas, criterion_on(path))
+        alphas, criterion, thetas = follow(path, alphas, criterion_on(path), refitted)
         present = [neighbours(network, np.nan_to_num(theta)) for theta in thetas]
         best = np.nanargmin(criterion, axis=0)
-        if refitted:  # the criterion tells pairs, not how much they shrink
-            best = least_shrunk(layout, criterion, present, best)
+        if refitted:  # the criterion tells pairs: those that are shrunk least, the last of equals
+            best = len(criterion) - 1 - np.nanargmin(criterion[::-1], axis=0)
         self.start = thetas[best[layout.part_of_parameter], np.arange(layout.n_parameters)]
         self.alpha = alphas[best, np.arange(layout.n_parts)]
         return alphas, criterion, thetas, np.sum(present, axis=2)
