@@ -566,6 +566,36 @@ def test_the_second_choice_is_what_it_says(nodewise):
     assert_array_equal(model.coupling_ != 0, (rows != 0) & (rows.T != 0))
 
 
+@pytest.mark.parametrize("seed", [11, 13])
+def test_every_pair_that_is_selected_is_worth_its_price(seed):
+    """A large block comes in late on a path, and what chance has brought in before is left out."""
+    n, rng = 300, np.random.default_rng(seed)
+    many, noise = rng.integers(16, size=n), rng.integers(3, size=n)
+    X = np.column_stack([many, (many // 4 + noise) % 4, *rng.integers(4, size=(4, n))])
+    n_values, pairs = X.max(axis=0) + 1, np.triu_indices(6, 1)
+    model = SparseFVBM(columns="nominal").fit(X)
+    first = SparseFVBM(alpha="ebic", nodewise="or", columns="nominal").fit(X)
+    n_first = (first.interaction_scores(apc=False)[pairs] > 0).sum()
+    level = 0.05 * n_first / 15 * n_first / (n_first + 4)
+    prices = 2 * price(np.outer(n_values - 1, n_values - 1), chi2.isf(level, 1))
+
+    def deviance(edges):
+        weak = {"penalty": "l2", "alpha": 1e-5}  # as some values never meet
+        free = SparseFVBM(edges=edges, columns="nominal", **weak).fit(X)
+        return -2 * n * free.history_["log_pseudo_likelihood"][-1]
+
+    selected = np.argwhere(np.triu(model.interaction_scores(apc=False))).tolist()
+    assert selected == [[0, 1]] and model.path_.n_edges[model.alphas_ == model.alpha_] > 1
+    whole = deviance(selected)
+    assert deviance([]) - whole > prices[0, 1]
+    rows = model.path_.coupling[np.argmax(model.alphas_ == model.alpha_)]
+    starts = np.cumsum(n_values) - n_values
+    norms = np.add.reduceat(np.add.reduceat(rows**2, starts, axis=0), starts, axis=1)
+    for pair in np.argwhere(np.triu(norms, 1)).tolist():
+        if pair not in selected:
+            assert whole - deviance([*selected, pair]) < prices[tuple(pair)]
+
+
 def half_of_the_pairs(seed, n=600, d=12):
     """Which of all pairs interact, about half of them, and rows of -1 and 1."""
     rng = np.random.default_rng(seed)

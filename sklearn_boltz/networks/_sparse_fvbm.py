@@ -283,7 +283,10 @@ class SparseFVBM(Network):
     with the price c_1 by the false discovery rate: P(χ²_1 > c_1) = q (K / P) K / (K + 4). Here
     q K / P is the threshold of Benjamini and Hochberg for K of P pairs [7]_, with q = 0.05, or
     0.075 with ``nodewise="and"``, which asks for both ends of a pair. The last factor is below 1
-    since the first step may have selected a few pairs by chance alone.
+    since the first step may have selected a few pairs by chance alone. Last, pairs are left out one
+    by one while -2 ℓ of the refit, of which the other couplings go on by its second derivatives,
+    rises by less than their price. A large block is dear and comes in late on the path, and what
+    chance brought in before it would stay.
 
     IsingFit's threshold of column j is that of its regression: 2 (b_j - Σ_k m_jk) of row j of
     ``path_.intercept`` and ``path_.coupling`` at `alpha_`. `intercept_` belongs to the network that
@@ -489,7 +492,8 @@ class SparseFVBM(Network):
             pairs = neighbours(sparse.network, sparse.start)  # where the fit begins
             if not pairs.any():
                 self._warn_of_empty(sparse, rows)
-            if self._completes(rows):  # with the same alpha, EM would find others by chance
+            # With the same alpha, EM would find others by chance, and what is left out come back.
+            if alpha == "auto" or self._completes(rows):
                 sparse.edges = pairs
         return sparse, found
 

@@ -160,6 +160,7 @@ class SpinNetwork:
         d = len(problem.means)
         self.layout = Layout(np.arange(d), nodewise, problem.means / self.total)
         self.n_columns, self.n_values, self.sizes = d, np.full(d, 2), np.ones(d)
+        self.is_bent = np.zeros(self.layout.n_parameters + 1, dtype=bool)
         observed = np.ones_like(problem.spins) if problem.observed is None else problem.observed
         self._n_known = observed @ problem.weights
         self._features = problem.spins - self.layout.shift[:, None]

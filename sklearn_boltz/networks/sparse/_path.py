@@ -139,15 +139,9 @@ def information_criterion(solver, state, parts, single, refitted):
     value = 2 * total * state.losses + present.sum(axis=1) * single
     if not refitted:
         return layout.by_part(value, layout.part_of_column)[parts]
-    savings = np.zeros(present.shape)
-    if network.is_categorical:
-        size = network.n_values - 1
-        k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
-        one = np.where(k_trend < k, single + 2 * np.log(2), single)
-        prices = price(k, one)
-        value += np.where(present, prices - single, 0.0).sum(axis=1)
-        savings = prices - price(k_trend, one)
-    change = refit(solver, state, parts, present, savings)
+    block, trend = prices(network, single)
+    value += np.where(present, block - single, 0.0).sum(axis=1)
+    change = refit(solver, state, parts, present, block - trend)
     return layout.by_part(value, layout.part_of_column)[parts] + change
 
 
@@ -171,18 +165,93 @@ def refit(solver, state, parts, present, savings):
     gradient = layout.gradient(network.slopes(state, nodes, np.zeros(layout.places.shape)))
     saved = np.bincount(layout.pairs.ravel(), savings.ravel())
     step, dropped = np.zeros(layout.n_parameters), np.zeros(len(parts))
-    chosen = solver.weights == 0
-    chosen[layout.pairs[present]] = True
     for k, p in enumerate(parts):
-        parameters, matrix = solver.second_derivatives(state, p, chosen)
-        factor = cho_factor(matrix)
+        parameters, factor = free_curvature(solver, state, p, present)
         step[parameters] = cho_solve(factor, -gradient[parameters])
         bent = np.flatnonzero(network.is_bent[parameters]) if saved.any() else []
         if len(bent):
-            covariance = cho_solve(factor, np.eye(len(matrix))[:, bent])[bent] / network.total
+            covariance = cho_solve(factor, np.eye(len(parameters))[:, bent])[bent] / network.total
             estimate = (state.theta + step)[parameters[bent]]
             dropped[k] = drop(covariance, estimate, layout.groups[parameters[bent]], saved)
     return fall(network, state, step, nodes)[parts] + dropped
+
+
+def free_curvature(solver, state, part, present):
+    """The parameters of a part of the pairs that are present, and their second derivatives.
+
+    The latter as a Cholesky factor.
+    """
+    chosen = solver.weights == 0
+    chosen[solver.layout.pairs[present]] = True
+    parameters, matrix = solver.second_derivatives(state, part, chosen)
+    return parameters, cho_factor(matrix)
+
+
+def prices(network, single):
+    """Of the block of each pair, and of its trend, of shape (d, d); see `price`."""
+    if not network.is_categorical:
+        return np.full((2, network.n_columns, network.n_columns), single)
+    size = network.n_values - 1
+    k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
+    one = np.where(k_trend < k, single + 2 * np.log(2), single)
+    return price(k, one), price(k_trend, one)
+
+
+def idle_groups(solver, state, single):
+    """The groups of pairs that are present and, beside the others, not worth their price.
+
+    A path may have no set without them: where a large block comes in late, as it is dear, what has
+    come in before it by chance stays. They are left out one by one, the least worth first.
+
+    Parameters
+    ----------
+    solver : Solver
+    state : State
+    single : float
+        The price of a coupling.
+    """
+    layout, present = solver.layout, neighbours(solver.network, state.theta)
+    pair_prices = prices(solver.network, single)
+    costs = [np.bincount(layout.pairs.ravel(), each.ravel()) for each in pair_prices]
+    parts = range(layout.n_parts)
+    return [g for p in parts for g in idle_of_part(solver, state, p, present, *costs)]
+
+
+def idle_of_part(solver, state, part, present, block, trend):
+    """Those of a part; `block` and `trend` are the prices of each group and of its trend.
+
+    By second derivatives alone, strong couplings would seem to be worth little.
+    """
+    network, gradient, nodes = solver.network, solver.gradient(state), solver.nodes([part])
+    parameters, factor = free_curvature(solver, state, part, present)
+    step, idle, strong = np.zeros(len(state.theta)), [], []
+    step[parameters] = -cho_solve(factor, gradient[parameters])
+    estimate = (state.theta + step)[parameters]
+    covariance = cho_solve(factor, np.eye(len(parameters))) / network.total
+    before = fall(network, state, step, nodes)[part]
+    while True:
+        groups, bent = solver.layout.groups[parameters], network.is_bent[parameters]
+        worth, price_of = {}, {}
+        for g in np.setdiff1d(groups[solver.weights[groups] > 0], strong):
+            without_bend = trend[g] + rise(covariance, estimate, (groups == g) & bent)
+            price_of[g] = min(block[g], without_bend)
+            worth[g] = rise(covariance, estimate, groups == g) - price_of[g]
+        least = min(worth, key=worth.get, default=None)
+        if least is None or worth[least] > 0:
+            return idle
+        out, kept = groups == least, groups != least
+        share = solve(covariance[np.ix_(out, out)], covariance[np.ix_(out, kept)], assume_a="pos")
+        left, theta = estimate[kept] - estimate[out] @ share, state.theta.copy()
+        theta[np.isin(solver.layout.groups, [*idle, least])] = 0
+        theta[parameters[kept]] = left
+        losses = network.at(theta, nodes, state).losses - state.losses
+        after = 2 * network.total * losses.sum()
+        if after - before > price_of[least]:
+            strong.append(least)
+            continue
+        idle.append(least)
+        before, estimate, parameters = after, left, parameters[kept]
+        covariance = covariance[np.ix_(kept, kept)] - covariance[np.ix_(kept, out)] @ share
 
 
 def fall(network, state, step, nodes):
@@ -213,16 +282,16 @@ def drop(covariance, estimate, groups, saved):
     groups : ndarray of int of shape (n,)
     saved : ndarray of shape (n_groups,)
     """
-
-    def rise(places):
-        free = estimate[places]
-        return free @ solve(covariance[np.ix_(places, places)], free, assume_a="pos")
-
-    found = {g: np.flatnonzero(groups == g) for g in np.unique(groups)}
-    idle = [g for g, places in found.items() if rise(places) < saved[g]]
+    idle = [g for g in np.unique(groups) if rise(covariance, estimate, groups == g) < saved[g]]
     if not idle:
         return 0.0
-    return rise(np.flatnonzero(np.isin(groups, idle))) - saved[idle].sum()
+    return rise(covariance, estimate, np.isin(groups, idle)) - saved[idle].sum()
+
+
+def rise(covariance, estimate, chosen):
+    """By how much -2 ℓ rises where some parameters are 0, by the covariance of the estimates."""
+    free = estimate[chosen]
+    return free @ solve(covariance[np.ix_(chosen, chosen)], free, assume_a="pos")
 
 
 def price(n_couplings, single):

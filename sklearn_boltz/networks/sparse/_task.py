@@ -17,6 +17,7 @@ from sklearn_boltz.networks.sparse._path import (
     fdr_price,
     follow,
     held_out,
+    idle_groups,
     information_criterion,
     neighbours,
 )
@@ -133,7 +134,10 @@ class SparseTask:
             return self._found("criterion", *self._by_price(price, False, n_alphas=1))
         n_pairs, n_possible = np.count_nonzero(self.norms) // 2, len(self.candidates())
         price = fdr_price(n_pairs, n_possible, LEVELS[self.rule])
-        return self._found("criterion", *self._by_price(price, True))
+        found = self._found("criterion", *self._by_price(price, True))
+        groups = idle_groups(self.solver(network), network.at(self.start), price)
+        self.start[np.isin(network.layout.groups, groups)] = 0
+        return found
 
     def _norms(self, price):
         """Those of the pairs that the regression of either column has selected, the larger ones."""
