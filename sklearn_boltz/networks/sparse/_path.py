@@ -38,7 +38,7 @@ def follow(solver, alphas, criterion, of_pairs):
     criterion : callable
         Of penalties, the state there and some parts, a number of each of these.
     of_pairs : bool
-        Whether the criterion depends on the pairs alone, but for the error of an approximation
+        Whether the criterion depends on the pairs alone, except for the error of an approximation
         that is best at the smallest penalty: those in a row with the same pairs have its value.
 
     Returns
