@@ -439,6 +439,11 @@ def refitted(codes, n_values, present, coupling, intercept, both_ends):
     return min(map(deviance, (0, 0.25, 0.5, 1)))
 
 
+def last_alike(criterion, k):
+    """The last penalty in a row with the criterion of number k: that by which it was found."""
+    return k + np.argmax(np.append(criterion[k + 1 :] != criterion[k], True))
+
+
 @by_node
 def test_the_criterion_of_groups_is_what_it_says(nodewise):
     n_values, gamma = np.array([2, 3, 10, 2]), 0.5
@@ -446,32 +451,23 @@ def test_the_criterion_of_groups_is_what_it_says(nodewise):
     model = fit(codes, penalty="group", alpha="ebic", ebic_gamma=gamma, nodewise=nodewise)
     path, single = model.path_, np.log(400) + 2 * gamma * np.log(3)
     starts = np.cumsum(n_values) - n_values
-    for k in range(0, len(path.alphas), 20):
-        coupling = path.coupling[k]
-        blocks = np.logical_or.reduceat(np.nan_to_num(coupling) != 0, starts, axis=0)
-        blocks = np.logical_or.reduceat(blocks, starts, axis=1)
-        prices = blocks * price(np.outer(n_values - 1, n_values - 1), single)
-        parts = [[0], [1], [2], [3]] if nodewise else [range(4)]
-        for columns, found in zip(parts, np.atleast_1d(path.ebic[k]), strict=True):
-            if np.isnan(found):
-                continue
-            present = {j: blocks[j] for j in columns}
-            value = refitted(codes, n_values, present, coupling, path.intercept[k], not nodewise)
-            assert_allclose(found, value + prices[columns].sum(), rtol=1e-6)
-    best = np.nanargmin(path.ebic, axis=0)
-    chosen = path.alphas[best, np.arange(4)] if nodewise else path.alphas[best]
-    assert_array_equal(model.alpha_, chosen)
-
-
-def test_refits_of_many_parameters_share_derivatives(monkeypatch):
-    codes = categories(400, np.array([2, 3, 4, 2]), 1)
-    own = fit(codes, penalty="group", alpha="ebic")
-    monkeypatch.setattr("sklearn_boltz.networks.sparse._path.MANY", 0)
-    shared = fit(codes, penalty="group", alpha="ebic")
-    assert_array_equal(shared.coupling_ != 0, own.coupling_ != 0)
-    found, known = (model.path_.ebic[:60] for model in (shared, own))
-    assert (found != known).any()
-    assert_allclose(found, known, rtol=0, atol=3)  # half the price of a coupling
+    blocks = np.logical_or.reduceat(np.nan_to_num(path.coupling) != 0, starts, axis=1)
+    blocks = np.logical_or.reduceat(blocks, starts, axis=2)
+    prices = price(np.outer(n_values - 1, n_values - 1), single)
+    for columns in [[0], [1], [2], [3]] if nodewise else [range(4)]:
+        criterion = path.ebic[:, columns[0]] if nodewise else path.ebic
+        for k in np.flatnonzero(np.isfinite(criterion))[::10]:
+            last = last_alike(criterion, k)
+            assert_array_equal(blocks[k, columns], blocks[last, columns])
+            present = {j: blocks[last, j] for j in columns}
+            value = refitted(
+                codes, n_values, present, path.coupling[last], path.intercept[last], not nodewise
+            )
+            value += (blocks[last] * prices)[columns].sum()
+            assert_allclose(criterion[k], value, rtol=1e-6)
+        chosen = np.ravel(model.alpha_)[columns[0] if nodewise else 0]
+        alphas = path.alphas[:, columns[0]] if nodewise else path.alphas
+        assert chosen == alphas[last_alike(criterion, np.nanargmin(criterion))]
 
 
 def test_the_price_of_a_block():
@@ -546,8 +542,9 @@ def test_the_second_choice_is_what_it_says(nodewise):
     price = chi2.isf(level * n_first / 15 * n_first / (n_first + 4), 1)
     path, codes, two = model.path_, (X > 0).astype(int), np.full(6, 2)
     assert 3 < n_first < 15
+    all_present = np.nan_to_num(path.coupling) != 0
     for k in range(0, len(path.alphas), 14):
-        alpha, present = np.broadcast_to(path.alphas[k], 6), np.nan_to_num(path.coupling[k]) != 0
+        alpha, present = np.broadcast_to(path.alphas[k], 6), all_present[k]
         assert not present[norms == 0].any()
         by_pair, _ = mean_slopes(X, path.coupling[k], path.intercept[k])
         by_pair = by_pair if nodewise else by_pair + by_pair.T
@@ -555,15 +552,48 @@ def test_the_second_choice_is_what_it_says(nodewise):
         strength = (alpha[:, None] / np.where(norms > 0, norms, 1))[going]
         assert_kkt(by_pair[going], path.coupling[k][going], strength, atol=2e-3 * np.nanmax(alpha))
         for columns in [[j] for j in range(6)] if nodewise else [range(6)]:
-            found = path.criterion[k, columns[0]] if nodewise else path.criterion[k]
-            if np.isfinite(found):
-                coupling, intercept = map(as_blocks, (path.coupling[k], path.intercept[k]))
+            criterion = path.criterion[:, columns[0]] if nodewise else path.criterion
+            if np.isfinite(criterion[k]):
+                last = last_alike(criterion, k)
+                assert_array_equal(present[columns], all_present[last, columns])
+                coupling, intercept = map(as_blocks, (path.coupling[last], path.intercept[last]))
                 own = {j: present[j] for j in columns}
                 value = refitted(codes, two, own, coupling, intercept, not nodewise)
-                assert_allclose(found, value + present[columns].sum() * price, rtol=1e-5)
+                value += present[columns].sum() * price
+                assert_allclose(criterion[k], value, rtol=1e-5)
     best = np.nanargmin(path.criterion, axis=0)
     rows = path.coupling[best, np.arange(6)] if nodewise else path.coupling[best]
     assert_array_equal(model.coupling_ != 0, (rows != 0) & (rows.T != 0))
+
+
+@pytest.mark.parametrize("seed", [11, 13])
+def test_every_pair_that_is_selected_is_worth_its_price(seed):
+    """A large block comes in late on a path, and what chance has brought in before is left out."""
+    n, rng = 300, np.random.default_rng(seed)
+    many, noise = rng.integers(16, size=n), rng.integers(3, size=n)
+    X = np.column_stack([many, (many // 4 + noise) % 4, *rng.integers(4, size=(4, n))])
+    n_values, pairs = X.max(axis=0) + 1, np.triu_indices(6, 1)
+    model = SparseFVBM(columns="nominal").fit(X)
+    first = SparseFVBM(alpha="ebic", nodewise="or", columns="nominal").fit(X)
+    n_first = (first.interaction_scores(apc=False)[pairs] > 0).sum()
+    level = 0.05 * n_first / 15 * n_first / (n_first + 4)
+    prices = 2 * price(np.outer(n_values - 1, n_values - 1), chi2.isf(level, 1))
+
+    def deviance(edges):
+        weak = {"penalty": "l2", "alpha": 1e-5}  # as some values never meet
+        free = SparseFVBM(edges=edges, columns="nominal", **weak).fit(X)
+        return -2 * n * free.history_["log_pseudo_likelihood"][-1]
+
+    selected = np.argwhere(np.triu(model.interaction_scores(apc=False))).tolist()
+    assert selected == [[0, 1]] and model.path_.n_edges[model.alphas_ == model.alpha_] > 1
+    whole = deviance(selected)
+    assert deviance([]) - whole > prices[0, 1]
+    rows = model.path_.coupling[np.argmax(model.alphas_ == model.alpha_)]
+    starts = np.cumsum(n_values) - n_values
+    norms = np.add.reduceat(np.add.reduceat(rows**2, starts, axis=0), starts, axis=1)
+    for pair in np.argwhere(np.triu(norms, 1)).tolist():
+        if pair not in selected:
+            assert whole - deviance([*selected, pair]) < prices[tuple(pair)]
 
 
 def half_of_the_pairs(seed, n=600, d=12):

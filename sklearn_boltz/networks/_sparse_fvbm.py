@@ -257,11 +257,10 @@ class SparseFVBM(Network):
 
     If some variable has more than two values, the criterion compares fits of the selected pairs
     without the penalty, which shrinks large blocks most: ℓ is the largest after a quarter, half or
-    all of one Newton step in these pairs (with more than 300 parameters, by second derivatives that
-    up to 7 values of α with the same pairs share). A block of k = (q_j - 1)(q_k - 1) couplings adds
-    c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ ln(d - 1): without an effect, it lowers
-    -2 ℓ by c_k as often as a single coupling does by c_1.
-    Of the values of α that follow with the same pairs, the smallest is taken, which shrinks least.
+    all of one Newton step in these pairs, from the smallest of the values of α in a row that select
+    them; this α is the one that is taken, as it shrinks least. A block of k = (q_j - 1)(q_k - 1)
+    couplings adds c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ ln(d - 1): without an
+    effect, it lowers -2 ℓ by c_k as often as a single coupling does by c_1.
     A price of k ln N leaves most networks of Likert items empty, and so, with a few hundred rows,
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
     ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.
@@ -284,7 +283,10 @@ class SparseFVBM(Network):
     with the price c_1 by the false discovery rate: P(χ²_1 > c_1) = q (K / P) K / (K + 4). Here
     q K / P is the threshold of Benjamini and Hochberg for K of P pairs [7]_, with q = 0.05, or
     0.075 with ``nodewise="and"``, which asks for both ends of a pair. The last factor is below 1
-    since the first step may have selected a few pairs by chance alone.
+    since the first step may have selected a few pairs by chance alone. Last, pairs are left out one
+    by one while -2 ℓ of the refit, of which the other couplings go on by its second derivatives,
+    rises by less than their price. A large block is dear and comes in late on the path, and what
+    chance brought in before it would stay.
 
     IsingFit's threshold of column j is that of its regression: 2 (b_j - Σ_k m_jk) of row j of
     ``path_.intercept`` and ``path_.coupling`` at `alpha_`. `intercept_` belongs to the network that
@@ -490,7 +492,8 @@ class SparseFVBM(Network):
             pairs = neighbours(sparse.network, sparse.start)  # where the fit begins
             if not pairs.any():
                 self._warn_of_empty(sparse, rows)
-            if self._completes(rows):  # with the same alpha, EM would find others by chance
+            # With the same alpha, EM would find others by chance, and what is left out come back.
+            if alpha == "auto" or self._completes(rows):
                 sparse.edges = pairs
         return sparse, found
 

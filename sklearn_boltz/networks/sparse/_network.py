@@ -11,11 +11,16 @@ columns have one parameter a pair.
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
-from sklearn_boltz.networks.categorical._contrasts import Contrasts, softmax_information
+from sklearn_boltz.networks.categorical._contrasts import softmax_information
+from sklearn_boltz.networks.model._gauge import column_of_state, state_slices
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
+
+# Rows whose features are in the cache together.
+BLOCK_ROWS = 1024
 
 
 class Layout:
@@ -83,6 +88,10 @@ class Layout:
         coupling, intercept = self.centred(theta)
         return coupling, intercept - coupling @ self.shift
 
+    def gradient(self, slopes):
+        """The derivatives by θ, of those by the entries of the matrix: two may be one parameter."""
+        return np.bincount(self.places.ravel(), slopes.ravel(), self.n_parameters + 1)[:-1]
+
     def parameters(self, groups):
         """The parameters of some groups, in increasing order."""
         if self.n_groups == self.n_parameters:
@@ -115,13 +124,22 @@ class State(NamedTuple):
     theta : ndarray of shape (n_parameters,)
     losses : ndarray of shape (d,)
         Minus the mean over the rows of ln p(x_j | others), of each column.
-    means : ndarray
-        The conditional means of the equations.
+    means : list of ndarray
+        Of each column: the conditional mean of its spin, of shape (n,), or the probabilities of its
+        states, of shape (q, n).
     """
 
     theta: np.ndarray
     losses: np.ndarray
-    means: np.ndarray
+    means: list
+
+    def changed(self, nodes, theta, losses, means):
+        """That at another θ, which changes the losses and means of some columns."""
+        whole, every = self.losses.copy(), list(self.means)
+        whole[nodes] = losses
+        for node, mean in zip(nodes, means, strict=True):
+            every[node] = mean
+        return State(theta, whole, every)
 
 
 class SpinNetwork:
@@ -142,6 +160,7 @@ class SpinNetwork:
         d = len(problem.means)
         self.layout = Layout(np.arange(d), nodewise, problem.means / self.total)
         self.n_columns, self.n_values, self.sizes = d, np.full(d, 2), np.ones(d)
+        self.is_bent = np.zeros(self.layout.n_parameters + 1, dtype=bool)
         observed = np.ones_like(problem.spins) if problem.observed is None else problem.observed
         self._n_known = observed @ problem.weights
         self._features = problem.spins - self.layout.shift[:, None]
@@ -159,10 +178,7 @@ class SpinNetwork:
         return self.problem.pack(coupling, intercept)
 
     def at(self, theta, nodes=None, old=None):
-        """Evaluate the losses; those of `nodes` only, if the others are as in `old`.
-
-        The arrays of `old` are used again.
-        """
+        """Evaluate the losses; those of `nodes` only, if the others are as in `old`."""
         problem = self.problem
         coupling, intercept = self.layout.centred(theta)
         nodes = np.arange(self.n_columns) if nodes is None else nodes
@@ -170,25 +186,23 @@ class SpinNetwork:
         fields += intercept[nodes, None]
         if problem.observed is not None:
             fields *= problem.observed[nodes]  # ln cosh 0 = tanh 0 = 0: no term
-        means = np.empty_like(fields)
-        pairs = zip(fields[:, None], means[:, None], strict=True)
-        log_cosh = [evaluate_fields(field, problem.weights, mean) for field, mean in pairs]
+        means = [np.empty_like(field) for field in fields]
+        pairs = zip(fields, means, strict=True)
+        log_cosh = [evaluate_fields(f[None], problem.weights, mean[None]) for f, mean in pairs]
         linear = problem.means * intercept + (self._moments * coupling).sum(axis=1)
         losses = log_cosh + self._n_known[nodes] * np.log(2) - linear[nodes]
         losses /= self.total
         if old is None:
             return State(theta, losses, means)
-        old.means[nodes] = means
-        whole = old.losses.copy()
-        whole[nodes] = losses
-        return State(theta, whole, old.means)
+        return old.changed(nodes, theta, losses, means)
 
     def slopes(self, state, nodes, out):
-        """Fill the rows of `nodes` with the derivatives of their losses."""
+        """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
         problem = self.problem
-        weighted = state.means[nodes] * problem.weights
+        weighted = np.array([state.means[j] for j in nodes]) * problem.weights
         out[nodes] = (weighted @ self._features.T - self._moments[nodes]) / self.total
         out[nodes, nodes] = (weighted.sum(axis=1) - problem.means[nodes]) / self.total
+        return out
 
     def curvature(self, state, j, used):
         """Second derivatives of the loss of column j by some parameters, and which these are.
@@ -229,19 +243,26 @@ class ContrastNetwork:
 
     def __init__(self, problem, nodewise):
         size, self._ordered = problem.n_values - 1, problem.ordered
-        basis, self._squares = ordered_basis(problem.n_values, self._ordered)
-        contrasts = Contrasts(problem, basis)
-        column = contrasts.column
+        self.problem, self.total, self.n_values = problem, problem.total, problem.n_values
+        self._basis, self._squares = ordered_basis(self.n_values, self._ordered)
+        column, self.n_columns = column_of_state(size), len(size)
         self.sizes = np.bincount(column, self._squares, len(size))
         self.n_trends = np.where(self._ordered, 1, size)
-        self.contrasts, self.total = contrasts, contrasts.total
-        shift = contrasts.weights @ contrasts.features / self.total
-        self.layout = layout = Layout(column, nodewise, shift)
-        self.n_values, self.n_columns = contrasts.n_values, len(contrasts.n_values)
-        self._features = contrasts.features - shift
-        self._codes = contrasts.problem.cells.codes
-        self._known = self._codes >= 0
-        self._states = contrasts.states
+        self._states, self._own = state_slices(self.n_values), state_slices(size)
+        self._bases = [self._basis[both] for both in zip(self._states, self._own, strict=True)]
+        codes, weights = problem.cells.codes, problem.cells.weights
+        self._features = features = np.empty((len(column), len(codes)))
+        for own, basis, states in zip(self._own, self._bases, codes.T, strict=True):
+            # A row of 0 at the end, for the missing cells.
+            features[own] = np.append(basis, np.zeros((1, basis.shape[1])), axis=0).T[:, states]
+        self._weights, self._sums = weights * (codes.T >= 0), features @ weights
+        self._blocks = list(gen_batches(len(codes), BLOCK_ROWS))
+        self.layout = layout = Layout(column, nodewise, self._sums / self.total)
+        self._moments = np.zeros((len(column),) * 2)
+        for rows in self._blocks:
+            weighted = features[:, rows] * weights[rows]
+            features[:, rows] -= layout.shift[:, None]
+            self._moments += weighted @ features[:, rows].T
         self.spread = self._spread()
         is_first = np.diff(column, prepend=-1) > 0
         trend = is_first | ~self._ordered[column]
@@ -256,71 +277,78 @@ class ContrastNetwork:
         Of columns of ±1 it is the standard deviation. Of ordered columns, √ of the trace of the
         covariance of the contrasts takes the place.
         """
-        contrasts, begins = self.contrasts, np.cumsum(self.n_values) - self.n_values
-        counts = contrasts.problem.counts()
+        begins = np.cumsum(self.n_values) - self.n_values
+        counts = self.problem.counts()
         known = np.maximum(np.add.reduceat(counts, begins), 1e-300)
         rates = counts / np.repeat(known, self.n_values)
         squares = np.add.reduceat(rates**2, begins)
         spread = (1 - squares) / (1 - 1 / self.n_values)
         for i in np.flatnonzero(self._ordered):
-            p, basis = rates[self._states[i]], contrasts.basis[self._states[i]]
+            p, basis = rates[self._states[i]], self._bases[i]
             trace = (p @ (basis - p @ basis) ** 2).sum()
             spread[i] = trace * self.n_values[i] / self.sizes[i]
         return np.sqrt(np.maximum(spread, 0))
 
     def theta(self, theta):
         """θ of the network from that of the problem."""
-        problem, inverse = self.contrasts.problem, self.contrasts.basis / self._squares
+        problem, inverse = self.problem, self._basis / self._squares
         coupling, intercept = problem.unpack(problem.gauged(theta))
         return self.layout.vector(inverse.T @ coupling @ inverse, inverse.T @ intercept)
 
     def of_problem(self, coupling, intercept):
         """θ of the problem, from a symmetric coupling and an intercept."""
-        basis = self.contrasts.basis
-        return self.contrasts.problem.pack(basis @ coupling @ basis.T, basis @ intercept)
+        basis = self._basis
+        return self.problem.pack(basis @ coupling @ basis.T, basis @ intercept)
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
-        contrasts = self.contrasts
         coupling, intercept = self.layout.centred(theta)
-        if old is None:
-            losses = np.empty(self.n_columns)
-            means = np.empty((len(self._codes), len(contrasts.basis)))
-        else:
-            losses, means = old.losses.copy(), old.means
-        for i in np.arange(self.n_columns) if nodes is None else nodes:
-            own, states = contrasts.column == i, self._states[i]
-            field = self._features @ coupling[own].T + intercept[own]
-            field = field @ contrasts.basis[states, own].T
-            field -= field.max(axis=1, keepdims=True)
-            chances = np.exp(field)
-            sums = chances.sum(axis=1)
-            means[:, states] = chances / sums[:, None]
-            known = self._known[:, i]
-            log_p = field[known, self._codes[known, i]] - np.log(sums[known])
-            losses[i] = -(contrasts.weights[known] @ log_p) / self.total
-        return State(theta, losses, means)
+        nodes = np.arange(self.n_columns) if nodes is None else nodes
+        linear = intercept * self._sums + (self._moments * coupling).sum(axis=1)
+        losses = np.array([-linear[self._own[i]].sum() for i in nodes])
+        weights = np.column_stack([intercept, coupling])
+        weights = np.concatenate([self._bases[i] @ weights[self._own[i]] for i in nodes])
+        means = [np.empty((self.n_values[i], self._features.shape[1])) for i in nodes]
+        for rows in self._blocks:
+            fields = weights[:, 1:] @ self._features[:, rows]
+            fields += weights[:, :1]
+            for k, states in enumerate(state_slices(self.n_values[nodes])):
+                field, known = fields[states], self._weights[nodes[k], rows]
+                largest = field.max(axis=0)
+                chances = np.exp(np.subtract(field, largest, out=field), out=field)
+                sums = chances.sum(axis=0)
+                np.divide(chances, sums, out=means[k][:, rows])
+                losses[k] += known @ (np.log(sums) + largest)
+        losses /= self.total
+        return (
+            State(theta, losses, means) if old is None else old.changed(nodes, theta, losses, means)
+        )
 
     def slopes(self, state, nodes, out):
-        """Fill the rows of `nodes` with the derivatives of their losses."""
-        contrasts = self.contrasts
-        for i in nodes:
-            own, states = np.flatnonzero(contrasts.column == i), self._states[i]
-            means = state.means[:, states] @ contrasts.basis[states, own]
-            off = (means - contrasts.features[:, own]) * self._known[:, i : i + 1]
-            off *= contrasts.weights[:, None] / self.total
-            out[own] = off.T @ self._features
-            out[own, own] = off.sum(axis=0)
+        """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
+        states = state_slices(self.n_values[nodes])
+        by_field = np.zeros((states[-1].stop if states else 0, 1 + len(self._features)))
+        for rows in self._blocks:
+            weighted = [state.means[i][:, rows] * self._weights[i, rows] for i in nodes]
+            weighted = np.concatenate(weighted)
+            by_field[:, 0] += weighted.sum(axis=1)
+            by_field[:, 1:] += weighted @ self._features[:, rows].T
+        for i, own_states in zip(nodes, states, strict=True):
+            own, slopes = self._own[i], self._bases[i].T @ by_field[own_states]
+            out[own] = slopes[:, 1:] - self._moments[own]
+            places = np.arange(own.start, own.stop)
+            out[places, places] = slopes[:, 0] - self._sums[own]
+            out[own] /= self.total
+        return out
 
     def curvature(self, state, i, used):
         """Second derivatives of the loss of column i by some parameters, and which these are."""
-        contrasts, layout = self.contrasts, self.layout
-        own, states = np.flatnonzero(contrasts.column == i), self._states[i]
-        basis, chances = contrasts.basis[states, own], state.means[:, states]
-        others = np.flatnonzero(used[own[0]] & (contrasts.column != i))
-        x = np.column_stack([np.ones(len(chances)), self._features[:, others]]).astype(np.float32)
-        weights = contrasts.weights / self.total * self._known[:, i]
-        block = softmax_information(basis, chances, x, weights)
+        layout, own = self.layout, np.flatnonzero(self.layout.column == i)
+        others = np.flatnonzero(used[own[0]] & (layout.column != i))
+        x = np.ones((1 + len(others), self._features.shape[1]), np.float32)
+        x[1:] = self._features[others]
+        weights = self._weights[i] / self.total
+        block = softmax_information(self._bases[i], state.means[i].T, x.T, weights)
         places = np.column_stack([layout.places[own, own], layout.places[np.ix_(own, others)]])
         return places.ravel(), block.reshape(places.size, -1).astype(np.float64)
 

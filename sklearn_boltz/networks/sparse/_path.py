@@ -1,7 +1,5 @@
 """Minima along a path of falling penalties, and the choice of one of them."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve
 from scipy.special import chdtrc, chdtri
@@ -17,8 +15,6 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # How far a Newton step is followed.
 STEP_SHARES = 1.0, 0.5, 0.25
-# With more parameters, a refit keeps second derivatives, for this many penalties at most.
-MANY, OLD = 300, 6
 # Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
 # edge; a smaller number lets in more.
 FEW = 4
@@ -31,7 +27,7 @@ def alpha_grid(first, n_alphas, network):
     return first * np.geomspace(1, last, n_alphas)[:, None]
 
 
-def follow(solver, alphas, criterion):
+def follow(solver, alphas, criterion, of_pairs):
     """Follow a path until the criterion of every part has long passed its minimum.
 
     Parameters
@@ -40,7 +36,10 @@ def follow(solver, alphas, criterion):
         At the beginning of a path.
     alphas : ndarray of shape (n_alphas, n_parts)
     criterion : callable
-        Of penalties and the state there, a number of each part.
+        Of penalties, the state there and some parts, a number of each of these.
+    of_pairs : bool
+        Whether the criterion depends on the pairs alone, except for the error of an approximation
+        that is best at the smallest penalty: those in a row with the same pairs have its value.
 
     Returns
     -------
@@ -49,39 +48,42 @@ def follow(solver, alphas, criterion):
     thetas : ndarray of shape (n, n_parameters)
         The same of the parameters.
     """
-    n_parts = alphas.shape[1]
-    best, least = np.zeros(n_parts, dtype=int), np.full(n_parts, np.inf)
-    found, thetas, alpha = [], [], alphas[0]
+    layout, n_parts = solver.layout, alphas.shape[1]
+    best, begun, least = *np.zeros((2, n_parts), dtype=int), np.full(n_parts, np.inf)
+    found, thetas, alpha = np.full(alphas.shape, np.nan), [], alphas[0]
+    state, pairs, going = None, None, np.full(n_parts, True)
+
+    def judge(chosen):
+        """Find the criterion of some parts at the penalties since `begun`."""
+        k, parts = len(thetas) - 1, np.flatnonzero(chosen)
+        if not len(parts):
+            return
+        for p, value in zip(parts, criterion(alpha, state, parts), strict=True):
+            found[begun[p] : k + 1, p] = value
+            if value < least[p]:
+                best[p], least[p] = k, value
+
     for k in range(len(alphas)):
-        going = k - best <= PATIENCE
+        if of_pairs:  # with the best pairs, patience does not begin to run out
+            best = np.where(begun <= best, k - 1, best)
+        judge(going & (k - best > PATIENCE))
+        going &= k - best <= PATIENCE
         if not going.any():
             break
-        alpha = np.where(going, alphas[k], alpha)  # a part that has ended stays where it is
-        state = solver.go(alpha).state
-        value = np.where(going, criterion(alpha, state), np.nan)
-        found.append(value)
-        thetas.append(np.where(going[solver.layout.part_of_parameter], state.theta, np.nan))
-        better = value < least
-        best[better], least[better] = k, value[better]
-    found = np.array(found)
-    return np.where(np.isnan(found), np.nan, alphas[: len(found)]), found, np.array(thetas)
-
-
-def least_shrunk(layout, criterion, present, best):
-    """The last penalty of each part with the same pairs as at `best`, going on from there.
-
-    `present` are the `neighbours` of each penalty.
-    """
-    best = best.copy()
-    for part in range(layout.n_parts):
-        own, k = layout.part_of_column == part, best[part] + 1
-        while (
-            k < len(present)
-            and not np.isnan(criterion[k, part])
-            and np.array_equal(present[k][own], present[best[part]][own])
-        ):
-            best[part], k = k, k + 1
-    return best
+        # A part that has ended stays where it is.
+        new_alpha = np.where(going, alphas[k], alpha)
+        new = solver.go(new_alpha).state
+        new_pairs = neighbours(solver.network, new.theta)
+        if k > 0:
+            moved = (new_pairs != pairs).any(axis=1) | (not of_pairs)
+            moved = going & (layout.by_part(moved, layout.part_of_column) > 0)
+            judge(moved)
+            begun[moved] = k
+        state, pairs, alpha = new, new_pairs, new_alpha
+        thetas.append(np.where(going[layout.part_of_parameter], state.theta, np.nan))
+    judge(going)
+    n = len(thetas)
+    return np.where(np.isnan(found), np.nan, alphas)[:n], found[:n], np.array(thetas)
 
 
 def neighbours(network, theta):
@@ -110,8 +112,8 @@ def fdr_price(n_pairs, n_possible, level):
     return chdtri(1, level * n_pairs / n_possible * n_pairs / (n_pairs + FEW))
 
 
-def information_criterion(solver, state, single, refitted):
-    """The criterion -2 ℓ plus the prices of the couplings, of each part.
+def information_criterion(solver, state, parts, single, refitted):
+    """The criterion -2 ℓ plus the prices of the couplings, of some parts.
 
     Of the equation of a column ℓ is the log-likelihood. The joint fit has the sum of these over the
     columns, in which every pair counts at both of its ends.
@@ -127,6 +129,7 @@ def information_criterion(solver, state, single, refitted):
     ----------
     solver : Solver
     state : State
+    parts : ndarray of int
     single : float
         The price of a coupling.
     refitted : bool
@@ -135,89 +138,132 @@ def information_criterion(solver, state, single, refitted):
     present = neighbours(network, state.theta)
     value = 2 * total * state.losses + present.sum(axis=1) * single
     if not refitted:
-        return layout.by_part(value, layout.part_of_column)
-    savings = np.zeros(present.shape)
-    if network.is_categorical:
-        size = network.n_values - 1
-        k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
-        one = np.where(k_trend < k, single + 2 * np.log(2), single)
-        prices = price(k, one)
-        value += np.where(present, prices - single, 0.0).sum(axis=1)
-        savings = prices - price(k_trend, one)
-    change = refit(solver, state, present, savings)
-    return layout.by_part(value, layout.part_of_column) + change
+        return layout.by_part(value, layout.part_of_column)[parts]
+    block, trend = prices(network, single)
+    value += np.where(present, block - single, 0.0).sum(axis=1)
+    change = refit(solver, state, parts, present, block - trend)
+    return layout.by_part(value, layout.part_of_column)[parts] + change
 
 
-def refit(solver, state, present, savings):
+def refit(solver, state, parts, present, savings):
     """By how much -2 ℓ, and its price, change without the penalty in the pairs that are present.
 
     Parameters
     ----------
     solver : Solver
     state : State
+    parts : ndarray of int
     present : ndarray of bool of shape (d, d)
     savings : ndarray of shape (d, d)
         By how much a trend is cheaper than a block.
 
     Returns
     -------
-    change : ndarray of shape (n_parts,)
+    change : ndarray of shape (len(parts),)
     """
-    network, layout, gradient = solver.network, solver.layout, solver.gradient(state)
+    network, layout, nodes = solver.network, solver.layout, solver.nodes(parts)
+    gradient = layout.gradient(network.slopes(state, nodes, np.zeros(layout.places.shape)))
     saved = np.bincount(layout.pairs.ravel(), savings.ravel())
-    step, dropped = np.zeros(layout.n_parameters), np.zeros(layout.n_parts)
-    for p in range(layout.n_parts):
-        kept = solver.refits[p] = kept_curvature(solver, state, p, present, saved.any())
-        step[kept.parameters] = cho_solve(kept.factor, -gradient[kept.parameters])
-        if saved.any():
-            groups, bent = layout.groups[kept.parameters], network.is_bent[kept.parameters]
-            estimate = (state.theta + step)[kept.parameters]
-            dropped[p] = drop(kept.covariance, estimate, np.where(bent, groups, -1), saved)
-    return fall(network, state, step) + dropped
+    step, dropped = np.zeros(layout.n_parameters), np.zeros(len(parts))
+    for k, p in enumerate(parts):
+        parameters, factor = free_curvature(solver, state, p, present)
+        step[parameters] = cho_solve(factor, -gradient[parameters])
+        bent = np.flatnonzero(network.is_bent[parameters]) if saved.any() else []
+        if len(bent):
+            covariance = cho_solve(factor, np.eye(len(parameters))[:, bent])[bent] / network.total
+            estimate = (state.theta + step)[parameters[bent]]
+            dropped[k] = drop(covariance, estimate, layout.groups[parameters[bent]], saved)
+    return fall(network, state, step, nodes)[parts] + dropped
 
 
-class Refit(NamedTuple):
-    """Second derivatives of a part by some parameters, factored; and their inverse for all rows.
+def free_curvature(solver, state, part, present):
+    """The parameters of a part of the pairs that are present, and their second derivatives.
 
-    `age` is the number of penalties since.
+    The latter as a Cholesky factor.
     """
-
-    pairs: np.ndarray
-    parameters: np.ndarray
-    factor: tuple
-    covariance: np.ndarray | None
-    age: int = 0
-
-
-def kept_curvature(solver, state, part, present, has_covariance):
-    """That of the pairs of a part that are present.
-
-    Many parameters keep that of an earlier penalty with these pairs for a while.
-    """
-    layout = solver.layout
-    kept, pairs = solver.refits[part], present[layout.part_of_column == part]
-    same = kept is not None and np.array_equal(kept.pairs, pairs)
-    if same and len(kept.parameters) > MANY and kept.age < OLD:
-        return kept._replace(age=kept.age + 1)
     chosen = solver.weights == 0
-    chosen[layout.pairs[present]] = True
+    chosen[solver.layout.pairs[present]] = True
     parameters, matrix = solver.second_derivatives(state, part, chosen)
-    factor = cho_factor(matrix)
-    covariance = None
-    if has_covariance:
-        covariance = cho_solve(factor, np.eye(len(matrix))) / solver.network.total
-    return Refit(pairs, parameters, factor, covariance)
+    return parameters, cho_factor(matrix)
 
 
-def fall(network, state, step):
+def prices(network, single):
+    """Of the block of each pair, and of its trend, of shape (d, d); see `price`."""
+    if not network.is_categorical:
+        return np.full((2, network.n_columns, network.n_columns), single)
+    size = network.n_values - 1
+    k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
+    one = np.where(k_trend < k, single + 2 * np.log(2), single)
+    return price(k, one), price(k_trend, one)
+
+
+def idle_groups(solver, state, single):
+    """The groups of pairs that are present and, beside the others, not worth their price.
+
+    A path may have no set without them: where a large block comes in late, as it is dear, what has
+    come in before it by chance stays. They are left out one by one, the least worth first.
+
+    Parameters
+    ----------
+    solver : Solver
+    state : State
+    single : float
+        The price of a coupling.
+    """
+    layout, present = solver.layout, neighbours(solver.network, state.theta)
+    pair_prices = prices(solver.network, single)
+    costs = [np.bincount(layout.pairs.ravel(), each.ravel()) for each in pair_prices]
+    parts = range(layout.n_parts)
+    return [g for p in parts for g in idle_of_part(solver, state, p, present, *costs)]
+
+
+def idle_of_part(solver, state, part, present, block, trend):
+    """Those of a part; `block` and `trend` are the prices of each group and of its trend.
+
+    By second derivatives alone, strong couplings would seem to be worth little.
+    """
+    network, gradient, nodes = solver.network, solver.gradient(state), solver.nodes([part])
+    parameters, factor = free_curvature(solver, state, part, present)
+    step, idle, strong = np.zeros(len(state.theta)), [], []
+    step[parameters] = -cho_solve(factor, gradient[parameters])
+    estimate = (state.theta + step)[parameters]
+    covariance = cho_solve(factor, np.eye(len(parameters))) / network.total
+    before = fall(network, state, step, nodes)[part]
+    while True:
+        groups, bent = solver.layout.groups[parameters], network.is_bent[parameters]
+        worth, price_of = {}, {}
+        for g in np.setdiff1d(groups[solver.weights[groups] > 0], strong):
+            without_bend = trend[g] + rise(covariance, estimate, (groups == g) & bent)
+            price_of[g] = min(block[g], without_bend)
+            worth[g] = rise(covariance, estimate, groups == g) - price_of[g]
+        least = min(worth, key=worth.get, default=None)
+        if least is None or worth[least] > 0:
+            return idle
+        out, kept = groups == least, groups != least
+        share = solve(covariance[np.ix_(out, out)], covariance[np.ix_(out, kept)], assume_a="pos")
+        left, theta = estimate[kept] - estimate[out] @ share, state.theta.copy()
+        theta[np.isin(solver.layout.groups, [*idle, least])] = 0
+        theta[parameters[kept]] = left
+        losses = network.at(theta, nodes, state).losses - state.losses
+        after = 2 * network.total * losses.sum()
+        if after - before > price_of[least]:
+            strong.append(least)
+            continue
+        idle.append(least)
+        before, estimate, parameters = after, left, parameters[kept]
+        covariance = covariance[np.ix_(kept, kept)] - covariance[np.ix_(kept, out)] @ share
+
+
+def fall(network, state, step, nodes):
     """The change of -2 ℓ of each part by some share of a step, of those the least, at most 0.
 
     What the derivatives promise is too much where values rarely meet: of three-level columns with a
-    level in 1 % of 355 rows, a third of independent tables had an edge by it.
+    level in 1 % of 355 rows, a third of independent tables had an edge by it. `nodes` are the
+    columns that the step changes.
     """
     layout, least, longer = network.layout, np.zeros(network.layout.n_parts), np.inf
     for share in STEP_SHARES:
-        losses = network.at(state.theta + share * step).losses - state.losses
+        losses = network.at(state.theta + share * step, nodes, state).losses - state.losses
         change = layout.by_part(2 * network.total * losses, layout.part_of_column)
         least = np.fmin(least, change)
         if (change >= longer).all():  # losses are convex: a still shorter step brings less
@@ -234,19 +280,18 @@ def drop(covariance, estimate, groups, saved):
     covariance : ndarray of shape (n, n)
     estimate : ndarray of shape (n,)
     groups : ndarray of int of shape (n,)
-        -1 for parameters that stay.
     saved : ndarray of shape (n_groups,)
     """
-
-    def rise(places):
-        free = estimate[places]
-        return free @ solve(covariance[np.ix_(places, places)], free, assume_a="pos")
-
-    found = {g: np.flatnonzero(groups == g) for g in np.unique(groups[groups >= 0])}
-    idle = [g for g, places in found.items() if rise(places) < saved[g]]
+    idle = [g for g in np.unique(groups) if rise(covariance, estimate, groups == g) < saved[g]]
     if not idle:
         return 0.0
-    return rise(np.flatnonzero(np.isin(groups, idle))) - saved[idle].sum()
+    return rise(covariance, estimate, np.isin(groups, idle)) - saved[idle].sum()
+
+
+def rise(covariance, estimate, chosen):
+    """By how much -2 ℓ rises where some parameters are 0, by the covariance of the estimates."""
+    free = estimate[chosen]
+    return free @ solve(covariance[np.ix_(chosen, chosen)], free, assume_a="pos")
 
 
 def price(n_couplings, single):

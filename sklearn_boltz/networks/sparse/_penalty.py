@@ -7,7 +7,6 @@ groups, their weights, and a strength α or one for each group.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
 from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.sparse._descent import descend
@@ -39,7 +38,7 @@ def extrapolate(points, slopes, theta, slope, cost):
     steps = np.diff(points, axis=0)
     products = steps @ steps.T
     products[np.diag_indices_from(products)] += 1e-10 * np.trace(products)
-    shares = solve(products, np.ones(len(steps)), assume_a="pos")
+    shares = np.linalg.solve(products, np.ones(len(steps)))
     shares /= shares.sum()
     new, new_slope = shares @ points[1:], shares @ slopes
     gain = (new_slope + slope) @ (new - theta) / 2 + cost(new) - cost(theta)

@@ -19,7 +19,7 @@ from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
 # with 100 penalties a path, those of the next few, for which the expansion will do then.
 SOON = 0.5
 # Second derivatives are renewed where an iteration does not lessen the violation by this factor.
-SLOW = 0.2
+SLOW = 0.5
 # Minima on a path are found to this share of the penalty.
 PATH_TOL = 1e-3
 # The ratio of one penalty to the next on the way to a single one.
@@ -76,15 +76,12 @@ class Solver:
         The last minimum on a path.
     expansions : list
         For each part, its last `Expansion`. Those of a similar problem may take the place.
-    refits : list
-        For each part, its last `Refit`.
     """
 
     def __init__(self, network, weights, form, tol, max_iter):
         self.network, self.layout, self.weights = network, network.layout, weights
         self.form, self.tol, self.max_iter, self.state = form, tol, max_iter, None
         self.expansions = [None] * self.layout.n_parts
-        self.refits = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None
 
@@ -128,7 +125,7 @@ class Solver:
         ----------
         penalty : Penalty
         state : State
-            Where to begin; its arrays are used again.
+            Where to begin.
         tol : float or ndarray of shape (n_parts,)
             The end: minus the gradient of the mean loss per row, of all parameters of a group, is
             nowhere further than this from the subdifferential of the penalty.
@@ -154,14 +151,14 @@ class Solver:
             before = worst
             step = self._step(penalty, state.theta, gradient, parts, worst)
             state, moved = self._line_search(penalty, state, gradient, step, parts)
-            self._look(state, self._nodes(parts))
+            self._look(state, self.nodes(parts))
             if report(state):
                 return state, False
             if not moved:
                 return state, True
         return state, False
 
-    def _nodes(self, parts):
+    def nodes(self, parts):
         """The columns whose losses make these parts."""
         chosen = np.zeros(self.layout.n_parts, dtype=bool)
         chosen[parts] = True
@@ -171,9 +168,7 @@ class Solver:
         """Gradient of the mean loss per row, of shape (n_parameters,)."""
         if state is not self._last:
             self._look(state, np.arange(self.network.n_columns))
-        # The derivatives by the entries of the matrix, of which two may be one parameter.
-        places, n_parameters = self.layout.places.ravel(), self.layout.n_parameters
-        return np.bincount(places, self._slopes.ravel(), n_parameters + 1)[:-1]
+        return self.layout.gradient(self._slopes)
 
     def _look(self, state, nodes):
         """Find the derivatives of some losses, those of the others being known."""
@@ -216,7 +211,7 @@ class Solver:
         For each column, these are a matrix and its places among the parameters.
         """
         places, blocks = zip(
-            *(self.network.curvature(state, j, used) for j in self._nodes([part])), strict=True
+            *(self.network.curvature(state, j, used) for j in self.nodes([part])), strict=True
         )
         parameters = self.layout.parameters(groups)
         return parameters, [np.searchsorted(parameters, place) for place in places], blocks
@@ -262,14 +257,14 @@ class Solver:
             gain = layout.by_part(gradient * (new - theta), part_of)
             new_costs = penalty.costs(new)
             gain += layout.by_part(new_costs - costs, layout.parts)
-            state = self.network.at(new, self._nodes(trying), state)
+            state = self.network.at(new, self.nodes(trying), state)
             allowed = before + ENOUGH * gain + ROUNDING * np.abs(before)
             trying = trying[~(self._objective(state, new_costs) <= allowed)[trying]]
             if not len(trying):
                 return state, True
             sizes[trying] /= 2
         sizes[trying] = 0
-        state = self.network.at(theta + sizes[part_of] * step, self._nodes(trying), state)
+        state = self.network.at(theta + sizes[part_of] * step, self.nodes(trying), state)
         return state, len(trying) < len(parts)
 
     def _objective(self, state, costs):

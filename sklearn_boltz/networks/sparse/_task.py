@@ -17,8 +17,8 @@ from sklearn_boltz.networks.sparse._path import (
     fdr_price,
     follow,
     held_out,
+    idle_groups,
     information_criterion,
-    least_shrunk,
     neighbours,
 )
 from sklearn_boltz.networks.sparse._penalty import Penalty, UserPenalty, group_norms
@@ -134,7 +134,10 @@ class SparseTask:
             return self._found("criterion", *self._by_price(price, False, n_alphas=1))
         n_pairs, n_possible = np.count_nonzero(self.norms) // 2, len(self.candidates())
         price = fdr_price(n_pairs, n_possible, LEVELS[self.rule])
-        return self._found("criterion", *self._by_price(price, True))
+        found = self._found("criterion", *self._by_price(price, True))
+        groups = idle_groups(self.solver(network), network.at(self.start), price)
+        self.start[np.isin(network.layout.groups, groups)] = 0
+        return found
 
     def _norms(self, price):
         """Those of the pairs that the regression of either column has selected, the larger ones."""
@@ -150,7 +153,7 @@ class SparseTask:
 
     def _by_price(self, price, refitted, n_alphas=N_ALPHAS):
         def criterion_on(path):
-            return lambda _, state: information_criterion(path, state, price, refitted)
+            return lambda _, *at: information_criterion(path, *at, price, refitted)
 
         return self._choose(criterion_on, refitted, n_alphas)
 
@@ -165,18 +168,22 @@ class SparseTask:
             (self._begin(of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
         ]
         total = sum(other.total for _, other in folds)
-        return lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in folds) / total
+
+        def criterion(alpha, _, parts):
+            return sum(held_out(fold, alpha, other) for fold, other in folds)[parts] / total
+
+        return criterion
 
     def _choose(self, criterion_on, refitted=False, n_alphas=N_ALPHAS):
         """Choose by the least value of a criterion on a path; -> what `_found` takes."""
         network, layout = self.network, self.network.layout
         path = self._begin(network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)[:n_alphas]
-        alphas, criterion, thetas = follow(path, alphas, criterion_on(path))
+        alphas, criterion, thetas = follow(path, alphas, criterion_on(path), refitted)
         present = [neighbours(network, np.nan_to_num(theta)) for theta in thetas]
         best = np.nanargmin(criterion, axis=0)
-        if refitted:  # the criterion tells pairs, not how much they shrink
-            best = least_shrunk(layout, criterion, present, best)
+        if refitted:  # the criterion tells pairs: those that are shrunk least, the last of equals
+            best = len(criterion) - 1 - np.nanargmin(criterion[::-1], axis=0)
         self.start = thetas[best[layout.part_of_parameter], np.arange(layout.n_parameters)]
         self.alpha = alphas[best, np.arange(layout.n_parts)]
         return alphas, criterion, thetas, np.sum(present, axis=2)
