@@ -184,11 +184,6 @@ class ColumnLayout:
         return all(kind is Bernoulli for kind in self.kinds)
 
     @property
-    def holds_codes(self):
-        """Whether all cells in training were whole numbers: codes, or 0 and 1."""
-        return self.scale is None and bool((self.one_hot | self.hold_bits).all())
-
-    @property
     def n_numbers(self):
         """How many numbers a row of the model has."""
         return int(self.starts[-1])
