@@ -416,8 +416,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return clone(self.estimator)
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
-        # On tables of 1,000 to 20,000 rows with 10 or 30 % of the cells missing, the area under the
-        # ROC curve is larger by .005 to .03 than with completed rows.
+        # Outliers of tables with gaps rank no lower than with completed rows, and fits are faster.
         missing = "observed" if self._encoder.n_categories.max() > 2 else "em"
         density = choose_density(self._encoder, len(X), verbose=self.verbose, missing=missing)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
