@@ -298,15 +298,17 @@ class MaximumEntropy(Network):
 
     def _check_options(self, rows):
         """Refuse options that are for binary columns."""
-        options = [("`terms` and `count_potential` are", self._has_further())]
-        options += [("`sampler` is", self.sampler is not None)]
-        options += [("a number as `alpha` is", self.alpha != "auto")]
-        for option in [name for name, is_given in options if is_given]:
-            raise ValueError(
-                f"MaximumEntropy: {option} for binary columns, and "
-                f"{self._have(rows.coding.larger_columns)} more than two values. Leave the option "
-                "or the columns out, or compare them with a threshold."
-            )
+        leave = "Leave the option or the columns out, or compare them with a threshold."
+        for is_given, option, remedy in (
+            (self._has_further(), "`terms` and `count_potential` are", leave),
+            (self.sampler is not None, "`sampler` is", leave),
+            (self.alpha != "auto", "a number as `alpha` is", "Use alpha='auto'."),
+        ):
+            if is_given:
+                raise ValueError(
+                    f"MaximumEntropy: {option} for binary columns, and "
+                    f"{self._have(rows.coding.larger_columns)} more than two values. {remedy}"
+                )
 
     def _check_few(self, task, rows):
         if not rows.is_complete:
