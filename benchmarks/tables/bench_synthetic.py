@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
 from _data import load_mixed
-from bench_seconds import load_large
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder
@@ -34,22 +33,12 @@ from sklearn_boltz.metrics import c2st_score, nearest_record_share
 # Each table with the column that is predicted.
 SETS = {
     "wage": "health_ins", "chile": "vote", "yrbss": "gender", "attrition": "Attrition",
-    "penguins": "sex", "diamonds": "cut",
+    "penguins": "sex",
 }  # fmt: skip
-# Of the diamonds.
-N_ROWS = 4000
 
 
 # How many times as many rows a boosting learns from, and the rows that show what is possible.
 FACTOR, OWN = 5, "network, of its rows"
-
-
-def load_table(name, folder):
-    if name == "penguins":
-        return load_penguins()
-    if name == "diamonds":
-        return load_large(name, folder).head(N_ROWS)
-    return load_mixed(name, folder)
 
 
 def is_number(cells):
@@ -139,7 +128,8 @@ def figures(make, table, target, seed):
 def compare(sets, n_seeds, folder):
     lines = []
     for name in sets:
-        table = load_table(name, folder).dropna()
+        table = load_penguins() if name == "penguins" else load_mixed(name, folder)
+        table = table.dropna()
         for rows, make in (MAKERS | {OWN: MAKERS["network"]}).items():
             tables = [table] * n_seeds
             if rows == OWN:

@@ -33,8 +33,8 @@ class MaximumEntropy(Network):
 
     If some columns have more values, the network is that of `FVBMPseudoLikelihood`, with the same
     prior of its couplings, fitted to the likelihood instead of the pseudo-likelihood. It is slower,
-    but gives no probability to states far from the data, as pseudo-likelihood fits sometimes do:
-    rows that are drawn from it resemble the data more.
+    but gives no probability to states far from the data, as pseudo-likelihood fits sometimes do.
+    Where columns determine each other, rows that are drawn from it resemble the data more.
 
     Parameters
     ----------
