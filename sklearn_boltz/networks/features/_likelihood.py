@@ -10,7 +10,7 @@ what the prior takes off. Those of the network come from chains that go on from 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sklearn_boltz.networks.features._objective import BLOCK, FeatureObjective
+from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.model._potts_model import PottsChains
 
 # Rounds at most, and how many of the last are averaged, with half steps.
@@ -40,6 +40,7 @@ def raise_likelihood(fit, network, monitor, generator):
     generator : Generator
     """
     objective, mean = fit.objective(network), 0
+    of_rows = network.moments(objective.codes, objective.weights)
     chains = _starts(objective, generator)
     n_rounds = max(min(N_ROUNDS, monitor.max_iter - len(monitor.values)), 0)
     monitor.status = "converged" if n_rounds == N_ROUNDS else "max_iter"
@@ -47,8 +48,9 @@ def raise_likelihood(fit, network, monitor, generator):
     for k in range(n_rounds):
         if k and not fit.is_exact:  # other rows, or other draws of their missing cells
             objective = fit.objective(network)
+            of_rows = network.moments(objective.codes, objective.weights)
         chains = _drawn(network, chains, generator)
-        step = _newton_step(network, objective, chains)
+        step = _newton_step(network, objective, of_rows, chains)
         is_last = k >= n_rounds - N_AVERAGED
         size = 0.5 if is_last else 1.0
         network = network.at(network.coupling + size * step[0], network.intercept + size * step[1])
@@ -77,38 +79,25 @@ def _drawn(network, codes, generator):
     return chains.codes
 
 
-def _moments(network, codes, weights, own):
-    """Means of products of features of different columns, and of features."""
-    second, first = 0.0, 0.0
-    for start in range(0, len(codes), BLOCK):
-        rows = slice(start, start + BLOCK)
-        x = network.expand(codes[rows], range(len(network.columns)))
-        weighted = x * weights[rows, None]
-        second, first = second + weighted.T @ x, first + weighted.sum(axis=0)
-    second[own] = 0
-    return second / weights.sum(), first / weights.sum()
-
-
-def _conditional_moments(network, states, own):
-    """`_moments` of the network, from the means of each column given the others of the states.
+def _conditional_moments(network, states):
+    """Moments of the network, from the means of each column given the others of the states.
 
     They know values that are too rare for the states to have them.
     """
     weights, every = np.ones(len(states), network.dtype), np.ones(states.shape, dtype=bool)
-    second, first = _moments(network, states, weights, own)
+    second, first = network.moments(states, weights)
     sampled = FeatureObjective(network, states, every, weights, np.zeros_like(network.coupling))
     point = sampled.at(network.coupling, network.intercept)
     # Derivatives are means of x - E[x | others], times the other columns of a row in either order.
     return second - point.coupling_slope / 2, first - point.intercept_slope
 
 
-def _newton_step(network, objective, states):
-    """Changes of couplings and intercepts, not too long."""
+def _newton_step(network, objective, of_rows, states):
+    """Changes of couplings and intercepts, not too long; `of_rows` are the moments of the rows."""
     own, n = objective.own, len(objective.own)
     penalty = np.where(own, 0, objective.penalty)
-    second, first = _moments(network, objective.codes, objective.weights, own)
-    ours, mean = _conditional_moments(network, states, own)
-    slope = _packed(second - ours - penalty * network.coupling, first - mean)
+    (second, first), (ours, mean) = of_rows, _conditional_moments(network, states)
+    slope = _packed(np.where(own, 0, second - ours - penalty * network.coupling), first - mean)
     variance = np.concatenate([basis.shares @ basis.features**2 for basis in network.bases])
     independent = np.append(np.where(own, 1, np.outer(variance, variance)), variance)
     added = ADDED * independent + np.append(penalty, np.zeros(n))

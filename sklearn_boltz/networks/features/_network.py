@@ -10,6 +10,8 @@ from sklearn_boltz.networks.model._potts_model import PottsModel
 
 # Values of a column without an order from which on its features are kept as places of ones.
 WIDE = 32
+# Rows whose features are in memory at a time.
+BLOCK = 4096
 
 
 class FeatureNetwork:
@@ -96,6 +98,18 @@ class FeatureNetwork:
             if (own < 0).any():
                 x[own < 0, place] = 0
         return x
+
+    def moments(self, codes, weights):
+        """Means over rows of the products of all features, (K, K), and of the features, (K,)."""
+        second, first = np.zeros(self.coupling.shape), np.zeros(len(self.intercept))
+        for start in range(0, len(codes), BLOCK):
+            rows = slice(start, start + BLOCK)
+            x = self.expand(codes[rows], range(len(self.columns)))
+            weighted = x * weights[rows, None]
+            second += weighted.T @ x
+            first += weighted.sum(axis=0)
+        total = float(weights.sum(dtype=np.float64))
+        return second / total, first / total
 
     def log_ratios(self, fields):
         """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.networks.features._network import BLOCK
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.features._rows import FeatureRows
 
-# Rows whose features are in memory at a time.
-BLOCK = 4096
 # Features that are kept from one evaluation to the next, at most.
 MOST_KEPT = 2**22
 
@@ -76,12 +75,10 @@ class FeatureObjective:
         The latter count by the share of the rows in which the column is observed.
         """
         network = self.network.at(coupling, intercept)
-        second, spread = np.zeros((2, *coupling.shape))
+        spread, (second, _) = np.zeros(coupling.shape), network.moments(self.codes, self.weights)
         for x, rows in self._kept or self._blocks():
             p, _ = self._residuals(network, x, rows)
-            every, weights = range(len(network.columns)), self.weights[rows]
-            x = network.expand(self.codes[rows], every)
-            second += (x * weights[:, None]).T @ x
+            weights = self.weights[rows]
             for j, (place, states, features) in enumerate(network.columns):
                 known = np.flatnonzero(self.observed[rows, j] >= 0)
                 own = p[known, states]
@@ -89,7 +86,7 @@ class FeatureObjective:
                 means = (own @ features) / np.sqrt(weights[known, None])
                 squares = (features.T * own.sum(axis=0)) @ features
                 spread[place, place] += squares - means.T @ means
-        return second / self.total, spread / self.total
+        return second, spread / self.total
 
     def _blocks(self):
         for start in range(0, len(self.codes), BLOCK):
