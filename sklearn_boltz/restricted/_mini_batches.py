@@ -249,7 +249,7 @@ class MiniBatchEstimator(BaseRBM):
         chains = getattr(self, "chains", None)
         may_temper = self.tempered == "auto" == self.max_iter and chains in (None, "auto")
         may_temper = may_temper and not is_foreign(training.learner.parameters()[0])
-        stages = schedule.stages(n_batches, rate, has_last=chains == "auto")
+        stages = schedule.stages(n_batches, rate, chains == "auto", training.base.is_binary)
         return plan._replace(stages=stages, may_temper=may_temper)
 
     def _is_tempered(self, training):

@@ -173,9 +173,11 @@ class SDCPRBM(MiniBatchEstimator):
         or two if the rate of a third would be less than that of the last stage of `chains`. A stage
         ends when the log-likelihood of the validation rows has not improved for 8 epochs (in the
         first stage, for 8 epochs and 200 mini-batches, or 400 if `chains` is not ``"auto"``), or
-        after 20,000 mini-batches, but at least 20 epochs. The result is the model of the last stage
-        that did not overfit, or the mean over one more stage, see `chains`. ``"auto"`` does so if
-        there are at least 100 rows and `max_iter` is ``"auto"``.
+        after 20,000 mini-batches, but at least 20 epochs. If not all columns are bits and `chains`
+        is ``"auto"``, there are two stages, and 5 epochs and 100 mini-batches take the place of 8
+        and 200. The result is the model of the last stage that did not overfit, or the mean over
+        one more stage, see `chains`. ``"auto"`` does so if there are at least 100 rows and
+        `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.

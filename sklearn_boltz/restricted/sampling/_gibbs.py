@@ -15,7 +15,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     visible_fields,
 )
 from sklearn_boltz.units import _bernoulli_arrays
-from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw, bernoulli_mean
 from sklearn_boltz.units._stacked import by_type
 
 # Persistent chains at most, unless there are more rows.
@@ -105,7 +105,11 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
             own[...] = field[:, columns]
             units._draw(own, stream, first_row)
             V[:, columns] = own
-    H[...] = model.hidden.mean(hidden_field(V))
+    hidden_field(V, H)
+    if model.hidden.is_binary:
+        bernoulli_mean(H, model.hidden.intercept)
+    else:
+        H[...] = model.hidden.mean(H)
 
 
 def _matmul(weights, rows, out=None):
