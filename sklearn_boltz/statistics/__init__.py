@@ -6,9 +6,9 @@ from sklearn_boltz.statistics._centrality import (
     centrality,
     centrality_stability,
 )
+from sklearn_boltz.statistics._conversions import joint_network, to_bqm, to_ising, to_networkx
 from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
 from sklearn_boltz.statistics._edge_inclusion import EdgeInclusion, edge_inclusion
-from sklearn_boltz.statistics._graph import joint_network, to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
 from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics._physics import (
@@ -18,8 +18,6 @@ from sklearn_boltz.statistics._physics import (
     r_hat,
     swendsen_wang,
     thermodynamics,
-    to_bqm,
-    to_ising,
 )
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
 from sklearn_boltz.statistics._standard_errors import inference

@@ -14,7 +14,7 @@ from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import REPEATED
-from sklearn_boltz.statistics._graph import require_networkx
+from sklearn_boltz.statistics._conversions import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
 from sklearn_boltz.statistics._refits import (
     Refits,

@@ -1,12 +1,17 @@
-"""A fitted network as matrices, also of numbers, and as a graph of networkx."""
+"""A fitted model in other forms: joint matrices, a graph of networkx, spins, a model of dimod."""
 
 from itertools import combinations
 
 import numpy as np
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz.networks._network import Network
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import frobenius_scores
+from sklearn_boltz.numerics._arrays import as_numpy
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import PairwiseInference
@@ -255,3 +260,121 @@ def check_fit(inference, coupling):
     estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
     if estimate.shape != coupling.shape or not np.array_equal(estimate, coupling):
         raise ValueError(OTHER_FIT)
+
+
+def to_ising(model, *, coding="spins"):
+    """Return the couplings and fields of an Ising model with the distribution of a model.
+
+    Parameters
+    ----------
+    model : FVBMPseudoLikelihood, SparseFVBM, MaximumEntropy, SDCPRBM, TAPRBM or InfiniteRBM
+        A fitted network or RBM of binary columns.
+    coding : {"spins", "bits"}, default="spins"
+        Whether the first and second value of a column are -1 and 1, or 0 and 1. With bits, the
+        couplings and fields are the coefficients and intercepts of the logistic regressions of
+        each column on all others by this model. The R package IsingFit calls them weights and
+        thresholds; its thresholds are those of separate regressions, before weights are averaged.
+
+    Returns
+    -------
+    J : ndarray of float64 of shape (n_spins, n_spins)
+        The couplings, symmetric with a zero diagonal: p(s) ∝ exp(½ s·Js + h·s). The spins of an RBM
+        are its visible units and then its hidden ones.
+    h : ndarray of float64 of shape (n_spins,)
+        The fields.
+
+    Raises
+    ------
+    ValueError
+        If the model has columns or units of other values, or terms of more than two columns.
+
+    See Also
+    --------
+    FVBMPseudoLikelihood.from_couplings : The network with given couplings and fields.
+
+    Examples
+    --------
+    The RBM has the bits v and h, with the energy -4 vh.
+
+    >>> from sklearn_boltz import SDCPRBM, statistics
+    >>> J, h = statistics.to_ising(SDCPRBM.from_parameters([[4.0]]))
+    >>> J
+    array([[0., 1.],
+           [1., 0.]])
+    >>> h
+    array([1., 1.])
+    >>> J, h = statistics.to_ising(SDCPRBM.from_parameters([[4.0]]), coding="bits")
+    >>> J
+    array([[0., 4.],
+           [4., 0.]])
+    >>> h
+    array([0., 0.])
+    """
+    if coding not in ("spins", "bits"):
+        raise ValueError(f"coding must be 'spins' or 'bits', got {coding!r}.")
+    if not isinstance(model, (Network, BaseRBM)) or isinstance(model, TAPDBM):
+        raise TypeError(f"to_ising takes a fitted network or RBM; got {type(model).__name__}.")
+    check_is_fitted(model)
+    if isinstance(model, Network):
+        _check_spins(model)
+        J, h = model.coupling_.copy(), model.intercept_.copy()
+    else:
+        rbm = model._model().moved(as_numpy)
+        model._check_bits("to_ising", rbm.visible, rbm.hidden)
+        J, h = rbm.ising()
+    # With spins s = 2x - 1.
+    return (J, h) if coding == "spins" else (4 * J, 2 * (h - J.sum(axis=1)))
+
+
+def _check_spins(network):
+    """Refuse a network of more than pairs of binary columns."""
+    larger = network._encoder.coding.larger_columns
+    scored = np.flatnonzero(network._encoder.is_scored)
+    terms, _, potential = network._beyond_pairs()
+    if len(larger):
+        reason = f"{network._have(larger)} more than two values. Use one-hot columns"
+    elif len(scored):
+        reason = f"{network._have(scored)} normal scores. Leave numbers out"
+    elif terms or potential.any():
+        reason = "this one has `terms` or a `count_potential`. Fit pairs only"
+    else:
+        return
+    raise ValueError(f"to_ising needs a pairwise network of binary columns, and {reason}.")
+
+
+def to_bqm(model):
+    """Return a model as a binary quadratic model of dimod, for annealers.
+
+    Parameters
+    ----------
+    model : FVBMPseudoLikelihood, SparseFVBM, MaximumEntropy, SDCPRBM, TAPRBM or InfiniteRBM
+        A fitted network or RBM of binary columns.
+
+    Returns
+    -------
+    bqm : dimod.BinaryQuadraticModel
+        Its variables 0, 1, ... are the spins of `to_ising`, its energies those of
+        ``model.energy``.
+
+    Raises
+    ------
+    ImportError
+        If dimod is not installed.
+    ValueError
+        As in `to_ising`.
+
+    Examples
+    --------
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> network = FVBMPseudoLikelihood.from_couplings([[0, 0.5], [0.5, 0]])
+    >>> statistics.to_bqm(network).energy({0: 1, 1: -1})  # doctest: +SKIP
+    0.5
+    """
+    message = "to_bqm needs dimod, which is not installed: run `pip install dimod`."
+    dimod = optional("dimod", message)
+    J, h = to_ising(model)
+    j, k = np.triu(J).nonzero()
+    # Where all bits of an RBM are 0, its energy is 0.
+    offset = -model._constant if isinstance(model, Network) else J.sum() / 2 - h.sum()
+    quadratic = j, k, -J[j, k]
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(-h, quadratic, offset, "SPIN")
