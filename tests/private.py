@@ -92,11 +92,11 @@ from sklearn_boltz.restricted.training import (
     _labelled_rows,
     _mixing,
     _progress,
-    _rows,
     _schedule,
     _tap_steps,
     _tracker,
     _tree,
+    _visits,
 )
 from sklearn_boltz.restricted.training._epochs import Plan
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood

@@ -8,7 +8,7 @@ from contract.state import parameters
 from sklearn.base import clone
 
 from oracles_rbm import SmallRBM
-from private import _rows
+from private import _visits
 from sklearn_boltz import SDCPRBM, TAP, TAPRBM
 from sklearn_boltz.batches import Batches
 
@@ -34,7 +34,7 @@ def weights():
 def test_visits_are_right_in_the_mean():
     rng, weights = np.random.default_rng(0), np.array([0.1, 0.7, 3.3, 1.0, 0.9])
     shares, n = weights / weights.mean(), 4000
-    mean = sum(_rows.visits(weights, rng) for _ in range(n)) / n
+    mean = sum(_visits.visits(weights, rng) for _ in range(n)) / n
     whole = np.floor(shares)
     deviation = np.sqrt((shares - whole) * (1 - shares + whole) / n)
     assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()

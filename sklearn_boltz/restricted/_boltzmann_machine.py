@@ -66,12 +66,9 @@ from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
-from sklearn_boltz.restricted.training._rows import (
-    StreamedRows,
-    evenly_spaced,
-    of_some,
-    rows_with_information,
-)
+from sklearn_boltz.restricted.training._rows import evenly_spaced
+from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
+from sklearn_boltz.restricted.training._visits import of_some, rows_with_information
 from sklearn_boltz.tables._cells import grey_levels
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need

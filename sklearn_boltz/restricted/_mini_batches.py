@@ -21,17 +21,11 @@ from sklearn_boltz.restricted.training._auto import STREAMED_ROWS
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._rows import (
-    SHARE,
-    StreamedRows,
-    as_mini_batch,
-    merge_sums,
-    relative,
-    sums_of_batch,
-    visits,
-)
+from sklearn_boltz.restricted.training._rows import SHARE, as_mini_batch
 from sklearn_boltz.restricted.training._schedule import Schedule, enough
+from sklearn_boltz.restricted.training._streamed_rows import StreamedRows, merge_sums, sums_of_batch
 from sklearn_boltz.restricted.training._tracker import Tracker
+from sklearn_boltz.restricted.training._visits import relative, visits
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 

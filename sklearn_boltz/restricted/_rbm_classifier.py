@@ -38,14 +38,10 @@ from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
-from sklearn_boltz.restricted.training._rows import (
-    MOST_VALID,
-    SHARE,
-    ColumnSums,
-    relative,
-    rows_that_count,
-)
+from sklearn_boltz.restricted.training._rows import SHARE, ColumnSums
 from sklearn_boltz.restricted.training._schedule import Schedule, enough
+from sklearn_boltz.restricted.training._streamed_rows import MOST_VALID
+from sklearn_boltz.restricted.training._visits import relative, rows_that_count
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.tables._weights import checked_weights

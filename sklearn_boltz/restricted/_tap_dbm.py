@@ -31,8 +31,10 @@ from sklearn_boltz.restricted.sampling._observed import (
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
-from sklearn_boltz.restricted.training._rows import StreamedRows, divide, rows_with_information
+from sklearn_boltz.restricted.training._rows import divide
+from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from sklearn_boltz.restricted.training._visits import rows_with_information
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2

@@ -14,7 +14,7 @@ from sklearn_boltz.restricted.training._monitor import (
     mean_volume,
     weighted_mean,
 )
-from sklearn_boltz.restricted.training._rows import relative
+from sklearn_boltz.restricted.training._visits import relative
 
 # Iterations after which a start is given up.
 MOST_ITERATIONS = 500
