@@ -77,7 +77,14 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import Layered, Stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _climb, _gibbs_kernel, _modes, _observed
+from sklearn_boltz.restricted.sampling import (
+    _annealing,
+    _climb,
+    _completions,
+    _gibbs_kernel,
+    _modes,
+    _observed,
+)
 from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._conditional import impute

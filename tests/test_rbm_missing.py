@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from oracles import assert_drawn
 from oracles_rbm import binary, law_of
-from private import RBMModel, _gaps, _observed, divided, independent_log_likelihood
+from private import RBMModel, _completions, _gaps, _observed, divided, independent_log_likelihood
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 
@@ -92,8 +92,8 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
         n_bits = 0.0 if route == "hidden" else np.inf
         monkeypatch.setattr(_observed, "n_bits", lambda units: n_bits)
     found = _observed.free_energy(model, model.visible.base(), V, 0, workers)
-    means = _observed.mean_hidden(model, model.visible.base(), V, 0, workers)
-    pseudo = _observed.log_pseudo_likelihood(model, model.visible.base(), V, 0, workers)
+    means = _completions.mean_hidden(model, model.visible.base(), V, 0, workers)
+    pseudo = _completions.log_pseudo_likelihood(model, model.visible.base(), V, 0, workers)
     assert_allclose(-found, machine.log_sums(V), atol=1e-10)
     hidden, of_visible = model.mean_hidden(rows), model.visible.log_weight(rows)
     independent = [independent_log_likelihood(model.visible, v[np.newaxis]) for v in V]

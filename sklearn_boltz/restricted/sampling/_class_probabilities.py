@@ -11,15 +11,9 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
+from sklearn_boltz.restricted.sampling._completions import ROW_CHAINS, ROW_STEPS, Completer
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
-from sklearn_boltz.restricted.sampling._observed import (
-    ROW_CHAINS,
-    ROW_STEPS,
-    Completer,
-    Gaps,
-    by_rows,
-    start,
-)
+from sklearn_boltz.restricted.sampling._observed import Gaps, by_rows, start
 
 # States of each chain of a row that count.
 N_STATES = 50

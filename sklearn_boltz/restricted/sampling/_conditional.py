@@ -15,9 +15,9 @@ from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._model import Model, log_sums_of_states
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains, moves_of_chains
+from sklearn_boltz.restricted.sampling._completions import Completer
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 from sklearn_boltz.restricted.sampling._observed import (
-    Completer,
     Gaps,
     annealed,
     distinct_rows,

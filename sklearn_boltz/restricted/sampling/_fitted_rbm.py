@@ -17,7 +17,7 @@ from sklearn_boltz.restricted.model._enumeration import (
     n_bits,
 )
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.sampling import _conditional, _observed
+from sklearn_boltz.restricted.sampling import _completions, _conditional, _observed
 from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
 
 
@@ -62,11 +62,11 @@ class FittedRBM(NamedTuple):
 
     def mean_hidden(self, V):
         """E[h | observed cells] of each row; of an RBM."""
-        return self._of_gaps(_observed.mean_hidden, V)
+        return self._of_gaps(_completions.mean_hidden, V)
 
     def log_pseudo_likelihood(self, V):
         """Σ ln p(v_i | the other observed cells) over the observed cells of each row; of an RBM."""
-        return self._of_gaps(_observed.log_pseudo_likelihood, V)
+        return self._of_gaps(_completions.log_pseudo_likelihood, V)
 
     def log_partition(self):
         """ln Z, by enumeration."""
