@@ -63,7 +63,7 @@ from sklearn_boltz.numerics._random_kernel import normal, register_bytes, unifor
 from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
 from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
-from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
+from sklearn_boltz.restricted.mean_field import _second_order, _solutions, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel, clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap, parts_of
 from sklearn_boltz.restricted.mean_field._tap import TAP

@@ -18,7 +18,7 @@ from mean_field import (
     rows_of,
 )
 from oracles_rbm import SmallRBM, random_rbm, slopes
-from private import TAP, Layered, _second_order, _tap, _vamp, by_tap, parts_of
+from private import TAP, Layered, _second_order, _solutions, _tap, _vamp, by_tap, parts_of
 from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli, Gaussian
 
@@ -42,7 +42,9 @@ def test_solutions_satisfy_their_equations(model, order, workers):
     iteration = EXACTLY._replace(order=order)
     solutions = _tap.solve(model, rows_of(model.visible), iteration, workers)
     assert solutions.converged.all() and (solutions.n_iter < EXACTLY.max_iter).all()
-    layers = zip((model.visible, model.hidden), _tap.fields(model, solutions, order), strict=True)
+    layers = zip(
+        (model.visible, model.hidden), _solutions.fields(model, solutions, order), strict=True
+    )
     means = [solutions.visible_mean, solutions.hidden_mean]
     variances = [solutions.visible_variance, solutions.hidden_variance]
     for (units, (B, A)), mean, variance in zip(layers, means, variances, strict=True):
@@ -100,14 +102,14 @@ def test_free_energy_is_that_of_the_general_formula(model, workers):
     names = ["visible_mean", "visible_variance", "hidden_mean", "hidden_variance"]
     beliefs = zip(*(solutions[name] for name in names), strict=True)  # not converged
     expected = [plain_free_energy(model, *of_row) for of_row in beliefs]
-    assert_allclose(_tap.free_energy(model, solutions, 2), expected, rtol=1e-9)
+    assert_allclose(_solutions.free_energy(model, solutions, 2), expected, rtol=1e-9)
 
 
 @both_orders
 def test_free_energy_is_stationary_at_solutions(model, order, workers):
     iteration = EXACTLY._replace(order=order)
     solutions = _tap.solve(model, rows_of(model.visible), iteration, workers)
-    F, rng = _tap.free_energy(model, solutions, order), np.random.default_rng(2)
+    F, rng = _solutions.free_energy(model, solutions, order), np.random.default_rng(2)
     for name in ["visible_mean", "hidden_mean", "visible_variance", "hidden_variance"]:
         change = 1e-4 * rng.standard_normal(solutions[name].shape)
         units = model.visible if name.startswith("visible") else model.hidden
@@ -116,7 +118,7 @@ def test_free_energy_is_stationary_at_solutions(model, order, workers):
                 columns = units.columns_of(unit)
                 change[:, columns] -= change[:, columns].mean(axis=1, keepdims=True)
         up, down = (
-            _tap.free_energy(model, Bunch(**{**solutions, name: moved}), order)
+            _solutions.free_energy(model, Bunch(**{**solutions, name: moved}), order)
             for moved in (solutions[name] + change, solutions[name] - change)
         )
         assert_allclose(up - down, 0, atol=1e-10)
@@ -169,10 +171,10 @@ def test_each_solution_is_a_part_of_the_distribution(workers):
     solutions = by_tap(model, PATTERNS, EXACTLY, workers)
     exact = np.log(SmallRBM(model.weights, model.visible.intercept, model.hidden.intercept).Z)
     assert_allclose(-solutions.free_energy, exact - np.log(2), atol=0.05)
-    assert _tap.total_log_partition(solutions) == pytest.approx(exact, abs=0.05)
+    assert _solutions.total_log_partition(solutions) == pytest.approx(exact, abs=0.05)
     # They are distinct, and each is there once.
     solutions = by_tap(model, np.tile(PATTERNS, (2, 1)), EXACTLY, workers)
-    kept, assignment = _tap.distinct(model, solutions)
+    kept, assignment = _solutions.distinct(model, solutions)
     assert len(kept) == 2
     assert assignment[0] == assignment[2] != assignment[1] == assignment[3]
     assert (np.diff(solutions.free_energy[kept]) >= 0).all()
@@ -188,12 +190,12 @@ def test_solutions_are_compared_on_the_scales_of_the_units():
     hidden = np.array([[0, 0], [0.01, 0.1], [0.02, 0], [0, 0.2]])
     four = dict(visible_mean=np.zeros((4, 1)), hidden_mean=hidden, order=np.full(4, 2))
     solutions = Bunch(**four, free_energy=np.arange(4.0), change=np.zeros(4))
-    kept, assignment = _tap.distinct(model, solutions)
+    kept, assignment = _solutions.distinct(model, solutions)
     assert_array_equal(assignment, [0, 0, 1, 2])
     assert_array_equal(kept, [0, 2, 3])
     # Those of another order are others.
     solutions.order[1] = 1
-    assert len(_tap.distinct(model, solutions)[0]) == 4
+    assert len(_solutions.distinct(model, solutions)[0]) == 4
 
 
 # Against exact sums.
@@ -313,7 +315,7 @@ def test_known_units_are_held_fast(pair, workers):
     all_known = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
     assert_allclose(all_known.hidden_mean, model.mean_hidden(V), atol=1e-10)
     # The evidence has the weight of what it says.
-    found = _tap.free_energy(model, all_known, 2, evidence) - model.visible.log_weight(V)
+    found = _solutions.free_energy(model, all_known, 2, evidence) - model.visible.log_weight(V)
     assert_allclose(found, model.free_energy(V), atol=1e-8)
 
 
@@ -330,7 +332,7 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
         first, second = (by_tap(model, V, TAP(order, 1000), workers) for order in (1, 2))
         assert second.converged.all()
         assert (second.visible_variance > 0).all() == exists
-        assert np.isfinite(_tap.total_log_partition(second))
+        assert np.isfinite(_solutions.total_log_partition(second))
         if not exists:
             assert_allclose(second.free_energy, first.free_energy)
             assert_allclose(second.hidden_mean, first.hidden_mean)
@@ -353,9 +355,11 @@ def test_starts_reach_the_second_order_beyond_its_limit(beta, workers):
     solutions, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
     assert solutions.converged.all() and (chosen.order == 2).all()
     assert (solutions.order == 2).mean() > 0.3
-    assert _tap.total_log_partition(chosen) == pytest.approx(exact_log_partition(model), abs=0.01)
+    assert _solutions.total_log_partition(chosen) == pytest.approx(
+        exact_log_partition(model), abs=0.01
+    )
     # Those between patterns have none, and would have a second share of what is there already.
-    kept = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    kept = _solutions.select(solutions, _solutions.distinct(model, solutions)[0])
     assert set(kept.order) == {1, 2} and len(chosen.order) == 4
 
 
@@ -366,7 +370,9 @@ def test_adaptive_tap_is_near_where_no_start_has_a_second_order(n_patterns, beta
     model = hopfield(patterns, beta)
     _, plain = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
     _, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000, adaptive=True), workers)
-    errors = [_tap.total_log_partition(s) - exact_log_partition(model) for s in (plain, chosen)]
+    errors = [
+        _solutions.total_log_partition(s) - exact_log_partition(model) for s in (plain, chosen)
+    ]
     assert (plain.order == 1).all() and abs(errors[0]) > 0.1 > abs(errors[1])
 
 
@@ -390,8 +396,8 @@ def test_solutions_of_the_first_order_count_alone(workers):
     solutions, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
     assert 0.2 < (solutions.order == 2).mean() < 0.4 and (chosen.order == 1).all()
     exact = exact_log_partition(model)
-    assert _tap.total_log_partition(chosen) == pytest.approx(exact, abs=0.1)
-    kept = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    assert _solutions.total_log_partition(chosen) == pytest.approx(exact, abs=0.1)
+    kept = _solutions.select(solutions, _solutions.distinct(model, solutions)[0])
     assert logsumexp(-kept.free_energy[kept.order == 2]) < exact - 3
 
 
@@ -411,7 +417,7 @@ def test_weights_too_large_for_two_gaussian_layers(order, workers):
     model = Model(np.full((2, 2), 3.0), gaussian, gaussian)
     solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
-    assert np.isfinite(_tap.total_log_partition(solutions))
+    assert np.isfinite(_solutions.total_log_partition(solutions))
 
 
 def test_gaussian_pair_of_layers_is_nearly_exact(workers):

@@ -19,7 +19,7 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
-from sklearn_boltz.restricted.mean_field import _tap
+from sklearn_boltz.restricted.mean_field import _solutions, _tap
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel
 from sklearn_boltz.restricted.mean_field._inference import (
     INFERENCES,
@@ -212,7 +212,7 @@ class BaseTAP(MiniBatchEstimator):
             solutions = by_tap(model, V, self._iteration(**changes), workers)
         kept, assignment = np.arange(V.shape[0]), np.arange(V.shape[0])
         if unique:
-            kept, assignment = _tap.distinct(model, solutions)
+            kept, assignment = _solutions.distinct(model, solutions)
         chosen = {
             name: like(V, value[kept])
             for name, value in solutions.items()

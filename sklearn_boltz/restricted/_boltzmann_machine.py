@@ -45,7 +45,7 @@ from sklearn_boltz.partition._estimates import (
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
-from sklearn_boltz.restricted.mean_field._tap import total_log_partition
+from sklearn_boltz.restricted.mean_field._solutions import total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._columns import (

@@ -13,7 +13,8 @@ from sklearn.utils import Bunch
 from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._observed import solve_observed
-from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve
+from sklearn_boltz.restricted.mean_field._solutions import fields, free_energy
+from sklearn_boltz.restricted.mean_field._tap import Evidence, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps

@@ -3,7 +3,7 @@
 from sklearn.utils import Bunch
 
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.restricted.mean_field import _tap, _vamp
+from sklearn_boltz.restricted.mean_field import _solutions, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._second_order import has_wide_units
 from sklearn_boltz.restricted.mean_field._tap import TAP
 
@@ -24,7 +24,7 @@ def by_tap(model, V, iteration, workers):
     if is_foreign(V):
         model = model.moved(as_numpy)
         solutions = Bunch(**{name: as_numpy(value) for name, value in solutions.items()})
-    solutions.free_energy = _tap.free_energy(model, solutions, iteration.order)
+    solutions.free_energy = _solutions.free_energy(model, solutions, iteration.order)
     return solutions
 
 
@@ -36,13 +36,13 @@ def parts_of(model, V, iteration, workers):
     greater sum counts, since that of the first order is too low.
     """
     solutions = by_tap(model, V, iteration, workers)
-    chosen = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    chosen = _solutions.select(solutions, _solutions.distinct(model, solutions)[0])
     in_second = chosen.order == 2
     if in_second.any() and not in_second.all():
         first = by_tap(model, V, iteration._replace(order=1), workers)
-        first = _tap.select(first, _tap.distinct(model, first)[0])
-        both = [its for its in (first, _tap.select(chosen, in_second)) if its.converged.any()]
-        chosen = max(both, key=_tap.total_log_partition, default=first)
+        first = _solutions.select(first, _solutions.distinct(model, first)[0])
+        both = [its for its in (first, _solutions.select(chosen, in_second)) if its.converged.any()]
+        chosen = max(both, key=_solutions.total_log_partition, default=first)
     return solutions, chosen
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve
+from sklearn_boltz.restricted.mean_field._solutions import fields, free_energy
+from sklearn_boltz.restricted.mean_field._tap import Evidence, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._observed import (
     missing_units,

@@ -5,7 +5,7 @@ import numpy as np
 from sklearn_boltz.numerics._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import parts_of
-from sklearn_boltz.restricted.mean_field._tap import total_log_partition
+from sklearn_boltz.restricted.mean_field._solutions import total_log_partition
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
     LikelihoodMonitor,
