@@ -28,8 +28,8 @@ from sklearn_boltz.restricted.mean_field._inference import (
     check_units,
 )
 from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
-from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import stacked
+from sklearn_boltz.restricted.model._units import initial_hidden
 from sklearn_boltz.restricted.sampling import _modes
 from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1

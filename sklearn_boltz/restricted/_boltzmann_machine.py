@@ -49,11 +49,8 @@ from sklearn_boltz.restricted.mean_field._solutions import total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._columns import (
-    HIDDEN_NAMES,
     NOT_NEGATIVE,
-    ROUNDING,
     UNITS_OF_COLUMNS,
-    ColumnLayout,
     hold_bits,
     kinds_of,
     learn_layout,
@@ -61,6 +58,8 @@ from sklearn_boltz.restricted.model._columns import (
     units_of_all,
 )
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._layout import ROUNDING, ColumnLayout
+from sklearn_boltz.restricted.model._units import HIDDEN_NAMES
 from sklearn_boltz.restricted.sampling import _annealing, _array_chains, _climb, _samples
 from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from sklearn_boltz.numerics._arrays import as_type, concatenated, numpy_dtype, zeros
-from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.model._units import parameter_names, published, with_published
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._stacked import Stacked
 

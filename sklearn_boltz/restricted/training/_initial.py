@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import is_foreign
-from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
+from sklearn_boltz.restricted.model._layout import rescaled
+from sklearn_boltz.restricted.model._units import published, with_published
 from sklearn_boltz.tables._phrases import join_columns
 from sklearn_boltz.units import Bernoulli
 
