@@ -20,7 +20,8 @@ from sklearn_boltz._warnings import warn
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.partition._estimates import contradiction
-from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
+from sklearn_boltz.tables._batches import mapped, naming, summarise
+from sklearn_boltz.tables._blocks import ONE_PASS
 from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,

@@ -5,7 +5,8 @@ import warnings
 
 import numpy as np
 
-from sklearn_boltz.tables._batches import ONE_PASS, as_batches, summarise
+from sklearn_boltz.tables._batches import as_batches, summarise
+from sklearn_boltz.tables._blocks import ONE_PASS
 from sklearn_boltz.tables._categories import merged
 from sklearn_boltz.tables._cells import columns_of, missing_cells
 from sklearn_boltz.tables._form import as_plain_table

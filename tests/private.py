@@ -120,7 +120,7 @@ from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, level
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
-from sklearn_boltz.tables import _batches, _counts, _sample
+from sklearn_boltz.tables import _batches, _counts, _dask, _sample
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._grid import Grid

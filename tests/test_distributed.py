@@ -16,7 +16,7 @@ from contract.estimators import random_spins
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
-from private import _batches, network_rows
+from private import _dask, network_rows
 from sklearn_boltz import (
     SDCPRBM,
     TAP,
@@ -160,7 +160,7 @@ def nothing_is_collected(monkeypatch):
     def block(self, k):
         raise AssertionError("a batch was brought here")
 
-    monkeypatch.setattr(_batches._Dask, "block", block)
+    monkeypatch.setattr(_dask.DaskBlocks, "block", block)
 
 
 def test_mini_batches_without_a_cluster(X):
@@ -346,7 +346,7 @@ def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
     monkeypatch.setattr(client, "gather", gather_twice)
     with pytest.raises(RuntimeError, match="ended with CommClosedError: in <TCP>: Stream"):
         model.fit(rows)
-    assert len(calls) == 2 + _batches.ATTEMPTS
+    assert len(calls) == 2 + _dask.ATTEMPTS
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
 
@@ -360,8 +360,8 @@ def test_small_tables_need_no_cluster(client, X):
 
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_a_cluster_without_workers_ends_the_fit_in_time(X, monkeypatch, comes_back):
-    monkeypatch.setattr(_batches, "ALONE", 60.0 if comes_back else 1.0)
-    monkeypatch.setattr(_batches, "LOOK", 0.2)
+    monkeypatch.setattr(_dask, "ALONE", 60.0 if comes_back else 1.0)
+    monkeypatch.setattr(_dask, "LOOK", 0.2)
     options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         model = FSLLDensity()
@@ -370,7 +370,7 @@ def test_a_cluster_without_workers_ends_the_fit_in_time(X, monkeypatch, comes_ba
             model.fit(in_blocks(X))
             assert model.score(X) == pytest.approx(FSLLDensity().fit(X).score(X))
         else:
-            for fit in (partial(model.fit, in_blocks(X)), partial(_batches.workers_of, client)):
+            for fit in (partial(model.fit, in_blocks(X)), partial(_dask.workers_of, client)):
                 with pytest.raises(RuntimeError, match="no worker for 1 seconds. Start workers"):
                     fit()
             assert not hasattr(model, "theta_")

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
-from sklearn_boltz.tables._batches import find_distinct
+from sklearn_boltz.tables._distinct import find_distinct
 from sklearn_boltz.tables._values import is_missing
 
 # Number of rows that stay in the first-level cache while all others are compared with them.

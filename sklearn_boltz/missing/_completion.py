@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.tables._batches import distinct_states, find_distinct
+from sklearn_boltz.tables._distinct import distinct_states, find_distinct
 
 # A row with more completions than this is completed by draws.
 MAX_COMPLETIONS = 4096

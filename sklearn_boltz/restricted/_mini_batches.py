@@ -26,7 +26,8 @@ from sklearn_boltz.restricted.training._schedule import Schedule, enough
 from sklearn_boltz.restricted.training._streamed_rows import StreamedRows, merge_sums, sums_of_batch
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.restricted.training._visits import relative, visits
-from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
+from sklearn_boltz.tables._batches import as_batches, summarise
+from sklearn_boltz.tables._blocks import rows_of
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."

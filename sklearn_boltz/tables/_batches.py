@@ -1,35 +1,21 @@
 """Rows that come in batches: memory maps, streams, parquet files, Dask collections."""
 
-import asyncio
-import concurrent.futures
-import gc
 import os
-import sys
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from itertools import starmap, tee
-from time import sleep
 
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._blocks import Blocks, ListedBlocks, unless_empty
+from sklearn_boltz.tables._dask import DaskBlocks, computed, outlive_workers
 from sklearn_boltz.tables._files import agreed, open_dataset, read
 
 # Entries of a batch that is cut from an array.
 BATCH_ENTRIES = 2**21
 # Rows of a batch that is read from a file.
 FILE_ROWS = 2**15
-# How often a Dask cluster that loses workers is asked for one result, and the seconds between; how
-# many seconds it may be without any worker, and how often that is looked at.
-ATTEMPTS, PAUSE = 5, 0.2
-ALONE, LOOK = 60.0, 1.0
-
-ONE_PASS = (
-    "More than one pass over the rows is needed, but an iterator allows only one. Pass a list, or "
-    "Batches(f) with a function f that returns a new iterator at each call."
-)
 
 
 class Batches:
@@ -187,7 +173,7 @@ class Batches:
         ValueError
             If there are no rows.
         """
-        result = self.blocks.map_reduce(partial(_unless_empty, function), partial(_merge, merge))
+        result = self.blocks.map_reduce(partial(unless_empty, function), partial(_merge, merge))
         if result is None:
             raise ValueError("There are no rows: found 0 sample(s) in all batches.")
         return result
@@ -261,22 +247,15 @@ def _without_labels(k, pair):
     return pair[0]
 
 
-def rows_of(batch):
-    """A batch as an array or CSR matrix."""
-    if issparse(batch):
-        return batch.tocsr()
-    return batch if isinstance(batch, np.ndarray) else np.asarray(batch)
-
-
 def _blocks_of(source, batch_rows):
     if isinstance(source, (str, os.PathLike)):
         source = open_dataset(source)
     if _is_of(source, "pyarrow", "scanner"):
-        return _Blocks(partial(read, agreed(source), batch_rows or FILE_ROWS))
+        return Blocks(partial(read, agreed(source), batch_rows or FILE_ROWS))
     if _is_of(source, "dask", "to_delayed"):
         by_columns = len(getattr(source, "numblocks", ())) > 1
         source = source.rechunk({1: -1}) if by_columns else source
-        return _Dask(list(np.ravel(source.to_delayed())))
+        return DaskBlocks(list(np.ravel(source.to_delayed())))
     if issparse(source) or isinstance(source, np.ndarray):
         if source.ndim != 2:
             raise ValueError(
@@ -286,12 +265,12 @@ def _blocks_of(source, batch_rows):
         # As a plain array, because a view of a memory map would be treated as a memory map again.
         array = np.asarray(source) if isinstance(source, np.ndarray) else source.tocsr()
         step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
-        return _Listed(-(-array.shape[0] // step), partial(_slice, array, step), array)
+        return ListedBlocks(-(-array.shape[0] // step), partial(_slice, array, step), array)
     in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
-        return _Listed(len(source), source.__getitem__)
+        return ListedBlocks(len(source), source.__getitem__)
     if (callable(source) or hasattr(source, "__iter__")) and not in_memory:
-        return _Blocks(source)
+        return Blocks(source)
     raise ValueError(
         f"Batches cannot be made from {type(source).__name__}. Give an array or a memory map, an "
         "iterable of arrays, a callable that returns one, the path of a parquet file, or a "
@@ -304,235 +283,11 @@ def _is_of(X, package, method):
     return type(X).__module__.startswith(package) and hasattr(X, method)
 
 
-class _Blocks:
-    """The batches of an iterable, or of what a callable returns; of an iterator, in one pass."""
-
-    n_blocks = array = size = None
-    is_single = is_dask = is_used = False
-
-    def __init__(self, source):
-        self.source, self.is_single = source, hasattr(source, "__next__")
-
-    def __iter__(self):
-        if self.is_single and self.is_used:
-            raise ValueError(ONE_PASS)
-        self.is_used = True
-        return self._counted(self.source() if callable(self.source) else self.source)
-
-    def _counted(self, blocks):
-        """The blocks of a pass, of which there have to be as many as in the first one."""
-        n_blocks = n_rows = 0
-        for block in blocks:
-            yield block
-            rows = block[0] if isinstance(block, tuple) else block  # rows and labels
-            n_blocks += 1
-            n_rows += rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        self.size = self.size or (n_blocks, n_rows)
-        if self.size != (n_blocks, n_rows):
-            raise ValueError(
-                f"A later pass over the batches had {n_rows} rows in {n_blocks} batches, the first "
-                f"one {self.size[1]} in {self.size[0]}. Each pass has to begin at the first batch "
-                "and yield the same rows."
-            )
-
-    def first(self, function):
-        """A function of the first batch with rows, also of an iterator, which is not used up."""
-        blocks = self
-        if self.is_single:
-            self.source, blocks = tee(self.source)
-        blocks = map(with_shape, blocks)
-        return next((function(block) for block in blocks if block.shape[0]), None)
-
-    def mapped(self, function):
-        return _Blocks(partial(_each, function, self))
-
-    def map_reduce(self, function, merge):
-        result = None
-        for k, block in enumerate(self):
-            result = merge(result, function(k, block))
-        return result
-
-
-class _Listed(_Blocks):
-    """Batches in any order, by their numbers.
-
-    Parameters
-    ----------
-    n_blocks : int
-    block : callable
-        From the number of a batch to the batch.
-    array : ndarray or CSR matrix, default=None
-        Of which they are slices.
-    """
-
-    def __init__(self, n_blocks, block, array=None):
-        self.n_blocks, self.block, self.array = n_blocks, block, array
-
-    def __iter__(self):
-        return map(self.block, range(self.n_blocks))
-
-    def mapped(self, function):
-        return _Listed(self.n_blocks, partial(_numbered, function, self.block))
-
-
 # Not within others, so that batches can be pickled.
-
-
-def _each(function, blocks):
-    return starmap(function, enumerate(blocks))
-
-
-def _numbered(function, block, k):
-    return function(k, block(k))
 
 
 def _slice(array, step, k):
     return array[k * step : (k + 1) * step]
-
-
-class _Dask(_Listed):
-    """Partitions of a Dask collection, in any cluster or in this process."""
-
-    is_dask = True
-
-    def __init__(self, parts):
-        self.n_blocks, self.parts = len(parts), parts
-
-    def block(self, k):
-        return outlive_workers(partial(computed, self.parts[k]))
-
-    def first(self, function):
-        from dask import delayed
-
-        apply = delayed(partial(_unless_empty, lambda k, batch: function(batch)), pure=False)
-        tasks = (apply(k, part) for k, part in enumerate(self.parts))
-        found = (outlive_workers(partial(computed, task)) for task in tasks)
-        return next((result for result in found if result is not None), None)
-
-    def mapped(self, function):
-        from dask import delayed
-
-        return _Dask([delayed(function)(k, part) for k, part in enumerate(self.parts)])
-
-    def map_reduce(self, function, merge):
-        """By a tree of tasks; only the result is sent to this process."""
-        from dask import delayed
-
-        function, merge = delayed(function, pure=False), delayed(merge, pure=False)
-        level = [function(k, part) for k, part in enumerate(self.parts)]
-        while len(level) > 1:
-            pairs = [merge(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
-            level = pairs + level[2 * len(pairs) :]
-        return outlive_workers(partial(computed, level[0]))
-
-    def take(self, wanted):
-        """Rows of batches, by their numbers in these: from a dict to a dict, on the workers."""
-        from dask import delayed
-
-        picked = {k: delayed(_pick)(self.parts[k], rows) for k, rows in wanted.items()}
-        return outlive_workers(partial(computed, delayed(picked)))
-
-    def futures(self, client):
-        """The batches in the memory of a cluster."""
-        from dask import delayed
-
-        return client.compute([delayed(rows_of)(part) for part in self.parts])
-
-
-def _pick(batch, rows):
-    return rows_of(batch)[rows]
-
-
-def current_client():
-    """The client of the Dask cluster that is in use, or None."""
-    distributed = sys.modules.get("distributed")
-    try:
-        return None if distributed is None else distributed.default_client()
-    except ValueError:
-        return None
-
-
-def computed(value):
-    """The result of a Dask collection or of delayed work, in the cluster if there is one."""
-    client = current_client()
-    return value.compute() if client is None else gathered(client, client.compute(value))
-
-
-def gathered(client, futures):
-    """The results of one or several futures; an error if the cluster has no worker for long."""
-    from distributed import wait
-
-    alone = 0.0
-    while True:
-        try:
-            wait(futures, timeout=LOOK)
-            return client.gather(futures)
-        except TimeoutError:
-            alone = 0.0 if client.scheduler_info(n_workers=1)["workers"] else alone + LOOK
-        if alone >= ALONE:
-            client.cancel(futures)
-            raise _without_workers()
-
-
-def workers_of(client):
-    """The addresses of the workers of a cluster, in order; it waits for the first one."""
-    try:
-        client.wait_for_workers(1, timeout=ALONE)
-    except TimeoutError as error:
-        raise _without_workers() from error
-    return sorted(client.scheduler_info(n_workers=-1)["workers"])
-
-
-def _without_workers():
-    return RuntimeError(
-        f"The Dask cluster has had no worker for {ALONE:g} seconds. Start workers, and fit again; "
-        "nothing of this fit is kept."
-    )
-
-
-def outlive_workers(function):
-    """Call a function again while a Dask cluster cannot answer because workers have died."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            return function()
-        except BaseException as error:
-            if not _is_of_workers(error):
-                raise
-            if attempt == ATTEMPTS:
-                raise RuntimeError(
-                    f"The Dask cluster failed in each of {ATTEMPTS} attempts to compute one "
-                    "result, as it does when workers die. Look into their logs. If a worker runs "
-                    "out of memory, make the chunks smaller; if machines come and go, increase "
-                    "distributed.scheduler.allowed-failures. The last attempt ended with "
-                    f"{type(error).__name__}: {error}"
-                ) from error
-        # While futures of the failed attempt are in its frames, Dask does not compute them again.
-        # They are released in another thread.
-        gc.collect()
-        sleep(PAUSE)
-
-
-def _is_of_workers(error):
-    """Whether Dask raises this where workers have died, and no task of ours does."""
-    if isinstance(error, OSError):  # with a number, of a file
-        return error.errno is None
-    killed = getattr(sys.modules.get("distributed"), "KilledWorker", ())
-    cancelled = asyncio.CancelledError, concurrent.futures.CancelledError
-    return isinstance(error, (*cancelled, killed))
-
-
-def _unless_empty(function, k, batch):
-    batch = with_shape(batch)
-    return function(k, batch) if batch.shape[0] else None
-
-
-def with_shape(batch):
-    """A batch as an array or data frame, if it is a list or a record batch of PyArrow."""
-    if type(batch).__name__ == "RecordBatch":
-        from pyarrow import Table
-
-        return Table.from_batches([batch])
-    return batch if hasattr(batch, "shape") else as_array(batch)
 
 
 def _merge(merge, one, other):
@@ -582,55 +337,7 @@ def naming(k):
         raise ValueError(f"In batch {k}: {error}") from error
 
 
-# Distinct rows, and mini-batches.
-
-
-def distinct_states(rows, weights):
-    """Collapse equal rows of small integers.
-
-    Parameters
-    ----------
-    rows : ndarray of bool or unsigned int of shape (n_rows, n_features)
-    weights : ndarray of float64 of shape (n_rows,)
-
-    Returns
-    -------
-    rows : ndarray of shape (n_distinct, n_features)
-    weights : ndarray of float64 of shape (n_distinct,)
-        The sums over equal rows.
-    """
-    rows, first, inverse = find_distinct(rows)
-    return rows[first], np.bincount(inverse, weights)
-
-
-def find_distinct(rows):
-    """Find the distinct rows of small integers.
-
-    Parameters
-    ----------
-    rows : ndarray of bool or unsigned int of shape (n_rows, n_features)
-
-    Returns
-    -------
-    rows : ndarray of shape (n_rows, n_features)
-        The same as numbers.
-    first : ndarray of int of shape (n_distinct,)
-        First occurrence of each distinct row.
-    inverse : ndarray of int of shape (n_rows,)
-        Number of the distinct row that each row equals.
-    """
-    rows = rows.view(np.uint8) if rows.dtype == bool else rows
-    widths = [max(1, int(top).bit_length()) for top in rows.max(axis=0)]
-    if sum(widths) <= 64:
-        keys = np.zeros(len(rows), dtype=np.uint64)
-        for column, width in zip(rows.T, widths, strict=True):
-            keys <<= np.uint64(width)
-            keys |= column
-    else:
-        packed = np.packbits(rows, axis=1) if max(widths) == 1 else np.ascontiguousarray(rows)
-        keys = packed.view(np.dtype((np.void, packed.itemsize * packed.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return rows, first, inverse.ravel()
+# Mini-batches.
 
 
 def mini_batches(blocks, n_lanes, batch_size, rng):

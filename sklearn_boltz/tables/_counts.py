@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.tables._batches import with_shape
+from sklearn_boltz.tables._blocks import with_shape
 from sklearn_boltz.tables._cells import as_array, check_cells, columns_of
 from sklearn_boltz.tables._column import UnfitColumn, of_each
 from sklearn_boltz.tables._dates import as_dates, dates_of_type, type_of_dates, unit_of_dates

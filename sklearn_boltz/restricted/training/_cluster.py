@@ -34,7 +34,7 @@ from sklearn_boltz.restricted.training._sdcp import (
     shape_slopes,
 )
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
-from sklearn_boltz.tables._batches import current_client, gathered, outlive_workers, workers_of
+from sklearn_boltz.tables._dask import current_client, gathered, outlive_workers, workers_of
 
 # Dask advises against tasks that hold more than 10 MB; parameters of any size have to travel.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}

@@ -17,7 +17,8 @@ from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._visits import EMPTY, visits
-from sklearn_boltz.tables._batches import mini_batches, rows_of
+from sklearn_boltz.tables._batches import mini_batches
+from sklearn_boltz.tables._blocks import rows_of
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units._unit import observed_sums
 
