@@ -50,6 +50,7 @@ from sklearn_boltz.networks.training import (
     _likelihood,
     _objective,
     _sampled_likelihood,
+    _sampled_moments,
     _strength,
     _terms,
 )

@@ -20,6 +20,7 @@ from private import (
     _likelihood,
     _network_fit,
     _sampled_likelihood,
+    _sampled_moments,
     _tempering,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
@@ -271,7 +272,7 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
     x = rows(seed, 5)
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 4, len(x)).astype(float)
-    statistics = _sampled_likelihood.Statistics(
+    statistics = _sampled_moments.Statistics(
         PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha)
     )
     theta = rng.normal(size=15)
@@ -295,13 +296,13 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
 def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     """By 20 groups of chains: one of 30 beyond 6 of Student's t happens once in 3,000 runs."""
     x = rows(seed, 5, 200)
-    statistics = _sampled_likelihood.Statistics(
+    statistics = _sampled_moments.Statistics(
         PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x)))
     )
     theta = np.random.default_rng(seed).normal(0, 0.4, 15)
     _, intercept = statistics.parameters(theta)
     with Workers() as workers:
-        sampler = _sampled_likelihood.Sampler(
+        sampler = _sampled_moments.Sampler(
             statistics, intercept, np.random.default_rng(seed), workers
         )
         visit = sampler.visit(theta, 512, sampler.explore(theta))
@@ -321,13 +322,13 @@ def test_bounds_of_the_likelihood_are_no_less_than_it(seed, is_further, scale):
     x, rng = rows(seed, 5), np.random.default_rng(seed)
     problem = PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x)), 0.1)
     further = _likelihood.Further(5, TERMS) if is_further else None
-    statistics = _sampled_likelihood.Statistics(problem, further)
+    statistics = _sampled_moments.Statistics(problem, further)
     theta = rng.normal(0, scale, len(statistics.moments))
     model = statistics.model(theta)
     log_w = model.log_weight((ALL[5] > 0).astype(int))
     value = statistics.log_likelihood(theta, np.logaddexp.reduce(log_w))
     path = _tempering.Path(model, np.zeros(5), (x[:10] > 0).astype(int))
-    bound = _sampled_likelihood.Bound.of_path(statistics, path)
+    bound = _sampled_moments.Bound.of_path(statistics, path)
     assert bound.at(theta) >= value - 1e-9
     if not scale and not is_further:
         assert_allclose(bound.at(theta), value)
@@ -337,7 +338,7 @@ def test_bounds_of_the_likelihood_are_no_less_than_it(seed, is_further, scale):
 def test_the_rise_of_a_step_is_that_of_brute_force(seed):
     """Within 5 standard errors, which by chance it is not once in a million."""
     x, rng = rows(seed, 4), np.random.default_rng(seed)
-    statistics = _sampled_likelihood.Statistics(
+    statistics = _sampled_moments.Statistics(
         PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x)), 100.0)
     )
     visits, values = [], []
@@ -346,7 +347,7 @@ def test_the_rise_of_a_step_is_that_of_brute_force(seed):
         log_z = np.logaddexp.reduce(weight)
         drawn = ALL[4][rng.choice(16, 20_000, p=np.exp(weight - log_z))]
         states = (drawn - statistics.mean).astype(np.float32).reshape(20, 1000, 4)
-        visits.append(_sampled_likelihood.Visit(theta, None, None, states, 1000))
+        visits.append(_sampled_moments.Visit(theta, None, None, states, 1000))
         values.append(statistics.log_likelihood(theta, log_z))
     rise, error, _ = _sampled_likelihood.compare(statistics, *visits)
     assert abs(np.diff([statistics.penalty(visit.theta) for visit in visits])) > 20 * error
@@ -408,7 +409,7 @@ def test_chains_find_products_and_counts(no_table, monkeypatch):
     exact = likeliest(x, **options)
     assert sampled.solver_ == "sampling" and sampled.converged_ and exact.solver_ == "newton"
     problem = problem_of(x, np.ones(len(x)), 0.01, TERMS)
-    statistics = _sampled_likelihood.Statistics(problem.pairs, problem.further)
+    statistics = _sampled_moments.Statistics(problem.pairs, problem.further)
     theta = np.concatenate([
         estimate_of(sampled), sampled.term_weights_,
         sampled.count_potential_[problem.further.counts],
