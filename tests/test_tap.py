@@ -42,9 +42,8 @@ def test_solutions_satisfy_their_equations(model, order, workers):
     iteration = EXACTLY._replace(order=order)
     solutions = _tap.solve(model, rows_of(model.visible), iteration, workers)
     assert solutions.converged.all() and (solutions.n_iter < EXACTLY.max_iter).all()
-    layers = zip(
-        (model.visible, model.hidden), _solutions.fields(model, solutions, order), strict=True
-    )
+    fields = _solutions.fields(model, solutions, order)
+    layers = zip((model.visible, model.hidden), fields, strict=True)
     means = [solutions.visible_mean, solutions.hidden_mean]
     variances = [solutions.visible_variance, solutions.hidden_variance]
     for (units, (B, A)), mean, variance in zip(layers, means, variances, strict=True):
@@ -355,9 +354,8 @@ def test_starts_reach_the_second_order_beyond_its_limit(beta, workers):
     solutions, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
     assert solutions.converged.all() and (chosen.order == 2).all()
     assert (solutions.order == 2).mean() > 0.3
-    assert _solutions.total_log_partition(chosen) == pytest.approx(
-        exact_log_partition(model), abs=0.01
-    )
+    exact = exact_log_partition(model)
+    assert _solutions.total_log_partition(chosen) == pytest.approx(exact, abs=0.01)
     # Those between patterns have none, and would have a second share of what is there already.
     kept = _solutions.select(solutions, _solutions.distinct(model, solutions)[0])
     assert set(kept.order) == {1, 2} and len(chosen.order) == 4
@@ -370,9 +368,8 @@ def test_adaptive_tap_is_near_where_no_start_has_a_second_order(n_patterns, beta
     model = hopfield(patterns, beta)
     _, plain = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
     _, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000, adaptive=True), workers)
-    errors = [
-        _solutions.total_log_partition(s) - exact_log_partition(model) for s in (plain, chosen)
-    ]
+    exact = exact_log_partition(model)
+    errors = [_solutions.total_log_partition(s) - exact for s in (plain, chosen)]
     assert (plain.order == 1).all() and abs(errors[0]) > 0.1 > abs(errors[1])
 
 

@@ -1,7 +1,7 @@
 """BaseTAP: what TAPRBM and TAPDBM share."""
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,8 @@ from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, like
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import TRACKED, by_processor
+from sklearn_boltz.restricted._boltzmann_machine import by_processor
+from sklearn_boltz.restricted._constraints import POSITIVE, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _solutions, _tap
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel
@@ -164,7 +165,7 @@ class BaseTAP(MiniBatchEstimator):
         {
             "X0": ["array-like", "sparse matrix", None],
             "unique": ["boolean"],
-            "max_iter": [Interval(Integral, 1, None, closed="left")],
+            "max_iter": POSITIVE,
             "tol": [Interval(Real, 0, None, closed="left"), None],
         }
     )
@@ -258,7 +259,7 @@ class BaseTAP(MiniBatchEstimator):
             "Y": ["array-like", "sparse matrix"],
             "flip_probability": [Interval(Real, 0, 1, closed="both"), None],
             "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
-            "max_iter": [Interval(Integral, 1, None, closed="left")],
+            "max_iter": POSITIVE,
         }
     )
     def denoise(self, Y, flip_probability=None, *, noise_variance=None, max_iter=MOST_ITERATIONS):

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, dense, validate_arguments
+from sklearn_boltz._methods import dense, validate_arguments
 from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz._warnings import warn, warn_once
 from sklearn_boltz.numerics._arrays import (
@@ -43,6 +43,13 @@ from sklearn_boltz.partition._estimates import (
     has_wide_ends,
     temperature_ladder,
 )
+from sklearn_boltz.restricted._constraints import (
+    COLUMNS,
+    MACHINE_SAMPLE_CONSTRAINTS,
+    POSITIVE,
+    RANDOM_STATE,
+    TAP_CONSTRAINTS,
+)
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
 from sklearn_boltz.restricted.mean_field._solutions import total_log_partition
@@ -59,7 +66,6 @@ from sklearn_boltz.restricted.model._columns import (
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._layout import ROUNDING, ColumnLayout
-from sklearn_boltz.restricted.model._units import HIDDEN_NAMES
 from sklearn_boltz.restricted.sampling import _annealing, _array_chains, _climb, _samples
 from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
 from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
@@ -70,7 +76,7 @@ from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
 from sklearn_boltz.restricted.training._visits import of_some, rows_with_information
 from sklearn_boltz.tables._cells import grey_levels
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._kinds import NAMES, Kind, Need
+from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._phrases import N_NAMES, format_number
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.tables._where import rows_where
@@ -91,28 +97,6 @@ GAPS_ON_DEVICE = (
     "takes NumPy arrays."
 )
 TRUNCATED = (TruncatedGaussian, TruncatedGaussBernoulli)
-TAP_CONSTRAINTS = {
-    "order": [Interval(Integral, 1, 2, closed="both")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "damping": [Interval(Real, 0, 1, closed="left")],
-    "n_gibbs": [Interval(Integral, 0, None, closed="left")],
-    "adaptive": ["boolean"],
-    "tol": [Interval(Real, 0, None, closed="left")],
-}
-_RANDOM_STATE = ["random_state", np.random.Generator]
-_COUNT = [Interval(Integral, 0, None, closed="left")]
-_POSITIVE = [Interval(Integral, 1, None, closed="left")]
-# Types of `columns` and `hidden`. More is checked once the columns are known.
-COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
-HIDDEN = [StrOptions(set(HIDDEN_NAMES)), UnitType, type, tuple]
-# Constraints of estimators that follow ln Z during training.
-TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
-COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}
-MACHINE_SAMPLE_CONSTRAINTS = SAMPLE_CONSTRAINTS | {
-    "n_steps": _COUNT,
-    "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
-    "n_temperatures": _POSITIVE,
-}
 
 
 def by_processor(method):
@@ -643,12 +627,12 @@ class BaseBoltzmannMachine(Density):
     @validate_arguments(
         {
             "method": [StrOptions({"auto", "exact", "ladder", "ais", "raise", "tap"})],
-            "n_chains": _POSITIVE,
-            "n_temperatures": [*_POSITIVE, "array-like"],
+            "n_chains": POSITIVE,
+            "n_temperatures": [*POSITIVE, "array-like"],
             "tol": [Interval(Real, 0, None, closed="neither"), None],
-            "max_rounds": [*_POSITIVE, None],
+            "max_rounds": [*POSITIVE, None],
             "X": ["array-like", "sparse matrix", None],
-            "random_state": _RANDOM_STATE,
+            "random_state": RANDOM_STATE,
             "n_jobs": [Integral, None],
         }
     )

@@ -1,6 +1,6 @@
 """InfiniteRBM: an RBM that chooses its number of hidden units."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.restricted._boltzmann_machine import TRACKED
+from sklearn_boltz.restricted._constraints import COUNT, POSITIVE, SHARE, TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.training._epochs import Training
@@ -17,10 +17,7 @@ from sklearn_boltz.restricted.training._growth import GrowthPlan
 from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._rows import (
-    SHARE,
-    ColumnSums,
-)
+from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import SDCPScheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches
@@ -248,15 +245,15 @@ class InfiniteRBM(BaseRBM):
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         **TRACKED,
-        "max_components": [Interval(Integral, 1, None, closed="left")],
+        "max_components": POSITIVE,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "mode": [StrOptions({"corrective", "safeguarded", "plain"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "n_model_samples": [Interval(Integral, 1, None, closed="left")],
-        "n_gibbs": [Interval(Integral, 1, None, closed="left")],
+        "n_model_samples": POSITIVE,
+        "n_gibbs": POSITIVE,
         "early_stopping": SHARE,
         "tol": [Interval(Real, 0, None, closed="left")],
-        "n_corrective": [Interval(Integral, 0, None, closed="left")],
+        "n_corrective": COUNT,
         "init": [HasMethods(["fit"]), None],
     }
 

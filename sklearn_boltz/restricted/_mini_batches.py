@@ -1,7 +1,7 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -13,6 +13,7 @@ from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.restricted._constraints import COUNT, POSITIVE, SHARE
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
@@ -21,7 +22,7 @@ from sklearn_boltz.restricted.training._auto import STREAMED_ROWS
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._rows import SHARE, as_mini_batch
+from sklearn_boltz.restricted.training._rows import as_mini_batch
 from sklearn_boltz.restricted.training._schedule import Schedule, enough
 from sklearn_boltz.restricted.training._streamed_rows import StreamedRows, merge_sums, sums_of_batch
 from sklearn_boltz.restricted.training._tracker import Tracker
@@ -44,8 +45,8 @@ class MiniBatchEstimator(BaseRBM):
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [*POSITIVE, StrOptions({"auto"})],
+        "max_iter": [*COUNT, StrOptions({"auto"})],
         "init": INITIAL_SCALE,
         "early_stopping": [*SHARE, StrOptions({"auto"}), "array-like", "sparse matrix"],
     }

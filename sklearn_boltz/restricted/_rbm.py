@@ -18,11 +18,8 @@ from sklearn_boltz.numerics._arrays import (
 )
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import (
-    _COUNT,
-    _RANDOM_STATE,
-    BaseBoltzmannMachine,
-)
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
+from sklearn_boltz.restricted._constraints import COUNT, RANDOM_STATE
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
@@ -402,7 +399,7 @@ class BaseRBM(BaseBoltzmannMachine):
         return self._as_table(model.visible.sample(model.visible_field(H[0]), stream), rng)
 
     @validate_arguments(
-        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
+        {"V": ["array-like", "sparse matrix"], "n_steps": COUNT, "random_state": RANDOM_STATE}
     )
     def gibbs(self, V, n_steps=1, random_state=None):
         """Make transitions of block Gibbs sampling.

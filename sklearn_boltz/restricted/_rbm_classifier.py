@@ -1,6 +1,6 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
@@ -24,7 +24,7 @@ from sklearn_boltz.numerics._arrays import (
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import MACHINE_SAMPLE_CONSTRAINTS
+from sklearn_boltz.restricted._constraints import MACHINE_SAMPLE_CONSTRAINTS, POSITIVE, SHARE
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
@@ -38,7 +38,7 @@ from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
-from sklearn_boltz.restricted.training._rows import SHARE, ColumnSums
+from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._schedule import Schedule, enough
 from sklearn_boltz.restricted.training._streamed_rows import MOST_VALID
 from sklearn_boltz.restricted.training._visits import relative, rows_that_count
@@ -268,9 +268,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     )  # fmt: skip
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": POSITIVE,
         "generative": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
-        "n_gibbs": [Interval(Integral, 1, None, closed="left")],
+        "n_gibbs": POSITIVE,
         "dynamic_binarization": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],

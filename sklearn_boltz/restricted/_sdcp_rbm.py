@@ -1,14 +1,14 @@
 """SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
 
 from copy import deepcopy
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
+from sklearn_boltz.restricted._constraints import COMPONENTS, HIDDEN, POSITIVE, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._units import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_decay, resolve_n_components
@@ -339,8 +339,8 @@ class SDCPRBM(MiniBatchEstimator):
         **COMPONENTS,
         "hidden": HIDDEN,
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_inner": [Interval(Integral, 1, None, closed="left")],
-        "n_gibbs": [Interval(Integral, 1, None, closed="left")],
+        "n_inner": POSITIVE,
+        "n_gibbs": POSITIVE,
         "centered": ["boolean"],
         "chains": [StrOptions({"auto", "data", "persistent"}), callable],
         "tempered": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],

@@ -1,12 +1,11 @@
 """TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
 from functools import cache, partial
-from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import dense, validate_arguments
@@ -14,7 +13,7 @@ from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
-from sklearn_boltz.restricted._boltzmann_machine import _POSITIVE, _RANDOM_STATE, HIDDEN
+from sklearn_boltz.restricted._constraints import COUNT, HIDDEN, POSITIVE, RANDOM_STATE
 from sklearn_boltz.restricted.model._enumeration import hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
@@ -303,13 +302,9 @@ class TAPDBM(BaseTAP):
 
     _parameter_constraints = {
         **BaseTAP._parameter_constraints,
-        "hidden_layer_sizes": [
-            "array-like",
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "hidden_layer_sizes": ["array-like", *POSITIVE, StrOptions({"auto"})],
         "hidden": [*HIDDEN, list],
-        "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "pretrain_max_iter": [*COUNT, StrOptions({"auto"})],
     }
 
     _is_deep = True
@@ -553,7 +548,7 @@ class TAPDBM(BaseTAP):
         return self._encoder.coding.unscaled(mean)
 
     @validate_arguments(
-        {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
+        {"V": ["array-like", "sparse matrix"], "n_steps": POSITIVE, "random_state": RANDOM_STATE}
     )
     def sample_hidden(self, V, random_state=None, *, n_steps=1000):
         """Draw the hidden units given the visible ones.

@@ -1,7 +1,7 @@
 """TAPRBM: an RBM of any units, trained and used with mean-field inference."""
 
 from sklearn_boltz.restricted._base_tap import UNITS_PER_ROOT, BaseTAP
-from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN
+from sklearn_boltz.restricted._constraints import COMPONENTS, HIDDEN
 from sklearn_boltz.restricted.training._auto import resolve_n_components
 
 

@@ -176,9 +176,8 @@ def start(gaps):
     model, columns = gaps.model, spread_over_columns(gaps.model.visible, gaps.missing)
     mean = model.visible.mean(np.zeros((1, len(model.visible)), model.dtype))
     rows = np.where(columns, mean, gaps.V).astype(model.dtype)
-    return np.where(columns, model.mean_visible(model.mean_hidden(rows)), gaps.V).astype(
-        model.dtype
-    )
+    means = model.mean_visible(model.mean_hidden(rows))
+    return np.where(columns, means, gaps.V).astype(model.dtype)
 
 
 # Log-probabilities.

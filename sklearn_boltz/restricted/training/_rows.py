@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import is_foreign
@@ -20,9 +19,8 @@ from sklearn_boltz.restricted.training._visits import relative, visits
 from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
-# The share that is set aside where no other is given, and what `early_stopping` may be.
+# The share that is set aside where no other is given.
 VALID_SHARE = 0.1
-SHARE = ["boolean", Interval(Real, 0, 1, closed="neither")]
 
 
 def has_rows(early_stopping):
