@@ -28,7 +28,7 @@ from sklearn_boltz.metrics import sequence_weights
 family = load_sam_riboswitch()
 weights = sequence_weights(family.codes)
 rbm = SDCPRBM(
-    40, columns=range(5), alpha=1e-3, learning_rate=0.05, batch_size=50, max_iter=50,
+    40, columns=range(5), alpha=1e-3, learning_rate=0.1, batch_size=50, max_iter=20,
     track_likelihood=False, random_state=0,
 ).fit(family.codes, sample_weight=weights)  # fmt: skip
 
@@ -54,9 +54,10 @@ axes[-1].set_xlabel("site, and whether it is paired in the fold: ( ) or not: .")
 plt.show()
 
 # %%
-# Two of these units recognise relatives whose third or fourth stem ends in a shorter
-# loop: gaps switch them on. The other two each know a base pair: letters that pair, such as U with
-# A, switch a unit on at both ends of a stem, and another pair, such as G with C, switches it off.
+# Two of these units recognise relatives by the loop of their third or fourth stem: gaps, where it is
+# shorter, switch one unit on and the other off. The other two each know a base pair: letters that
+# pair, such as G with C, switch a unit on at both ends of a stem, and another pair, such as C with
+# G, switches it off.
 #
 # New sequences
 # -------------

@@ -50,10 +50,10 @@ class SDCPRBM(MiniBatchEstimator):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
-        `visible_names_`), but at most 6 times the square root of the number of rows, between 8
-        and 500. If `hidden` is an instance, it is its number of units. With `init`, it is at least
-        the number of hidden units or couplings of `init`, counted up to 1,000. See
+        Number of hidden units. ``"auto"`` is one for each category of a column of three or more,
+        and two for each other column, but at most 6 times the square root of the number of rows,
+        between 8 and 500. If `hidden` is an instance, it is its number of units. With `init`, it is
+        at least the number of hidden units or couplings of `init`, counted up to 1,000. See
         `n_components_` for what was chosen.
 
     columns : str, list, dict or UnitType, default="auto"
@@ -173,11 +173,11 @@ class SDCPRBM(MiniBatchEstimator):
         or two if the rate of a third would be less than that of the last stage of `chains`. A stage
         ends when the log-likelihood of the validation rows has not improved for 8 epochs (in the
         first stage, for 8 epochs and 200 mini-batches, or 400 if `chains` is not ``"auto"``), or
-        after 20,000 mini-batches, but at least 20 epochs. If not all columns are bits and `chains`
-        is ``"auto"``, there are two stages, and 5 epochs and 100 mini-batches take the place of 8
-        and 200. The result is the model of the last stage that did not overfit, or the mean over
-        one more stage, see `chains`. ``"auto"`` does so if there are at least 100 rows and
-        `max_iter` is ``"auto"``.
+        after 20,000 mini-batches, but at least 20 epochs. Where not all columns are bits and
+        `chains` is ``"auto"``, 5 epochs and 100 mini-batches take the place of 8 and 200. The
+        result is the model of the last stage that did not overfit, or the mean over one more stage,
+        see `chains`. ``"auto"`` does so if there are at least 100 rows and `max_iter` is
+        ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -485,7 +485,7 @@ class SDCPRBM(MiniBatchEstimator):
 
     def _new_training(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
-        sizes = n_rows, X.shape[1], UNITS_PER_ROOT
+        sizes = n_rows, self._encoder.coding.n_effective, UNITS_PER_ROOT
         n_hidden = resolve_n_components(self.n_components, self.hidden, *sizes)
         if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))

@@ -20,7 +20,7 @@ LEAST_DIVIDED = 100
 def chosen_components(n_rows, n_columns, per_root):
     """Number of hidden units, at most `per_root` times the root of the number of rows."""
     by_rows = per_root * math.isqrt(n_rows)
-    return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
+    return min(max(min(int(UNITS_PER_COLUMN * n_columns), by_rows), LEAST_UNITS), MOST_UNITS)
 
 
 def resolve_n_components(n_components, hidden, *sizes):

@@ -83,9 +83,9 @@ class Schedule(NamedTuple):
     last_epochs : (int, int)
         Limits of its length. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits
         0.02.
-    of_tables : (int, (int, int))
-        `n_stages` and `patience` with a last stage to come where not all columns are bits: tables
-        with words and numbers reach the same held-out log-likelihoods in half the time.
+    patience_of_tables : (int, int)
+        The same with a last stage to come where not all columns are bits: tables of words and
+        numbers then have the same held-out log-likelihoods.
     ladder_share : float
         What a ladder that training needs may cost, as a part of the training.
     """
@@ -105,7 +105,7 @@ class Schedule(NamedTuple):
     last_rates: tuple = (0.12, 0.006)
     last_length: tuple = (15_000, 2)
     last_epochs: tuple = (30, 100)
-    of_tables: tuple = (2, (5, 200))
+    patience_of_tables: tuple = (5, 200)
     ladder_share: float = 1.0
 
     def batch_size(self, given, n_rows):
@@ -140,18 +140,18 @@ class Schedule(NamedTuple):
 
     def stages(self, n_batches, rate, has_last, is_binary):
         """The stages where an epoch has so many mini-batches, with a last one or without."""
-        n_stages, (later, least), last = self.n_stages, self.patience, (0, 0.0)
+        n_stages, last, patience = self.n_stages, (0, 0.0), self.patience
         if has_last:
             n, per_batch = self.last_length
             n_last = min(n // n_batches, per_batch * n_batches)
             last_rate = min(self.last_rates[0], self.last_rates[1] / rate)
             last = int(np.clip(n_last, *self.last_epochs)), last_rate
-            if not is_binary:
-                n_stages, (later, least) = self.of_tables
-            n_stages, least = sum(FALL**k > last_rate for k in range(n_stages)), least // 2
-        lengths = (later, least), self.plateau, self.longest_stage
-        patience, plateau, longest = (enough(length, n_batches) for length in lengths)
-        return Stages(patience, n_stages, *last, plateau, later, longest)
+            later, least = patience if is_binary else self.patience_of_tables
+            patience = later, least // 2
+            n_stages = sum(FALL**k > last_rate for k in range(n_stages))
+        lengths = patience, self.plateau, self.longest_stage
+        n_waited, plateau, longest = (enough(length, n_batches) for length in lengths)
+        return Stages(n_waited, n_stages, *last, plateau, patience[0], longest)
 
 
 def enough(length, n_batches):
