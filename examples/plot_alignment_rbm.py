@@ -54,10 +54,10 @@ axes[-1].set_xlabel("site, and whether it is paired in the fold: ( ) or not: .")
 plt.show()
 
 # %%
-# Two of these units recognise relatives by the loop of their third or fourth stem: gaps, where it is
-# shorter, switch one unit on and the other off. The other two each know a base pair: letters that
-# pair, such as G with C, switch a unit on at both ends of a stem, and another pair, such as C with
-# G, switches it off.
+# Two of these units recognise relatives by the loop of their third or fourth stem: gaps, where it
+# is shorter, switch one unit on and the other off. The other two each know a base pair: letters
+# that pair, such as G with C, switch a unit on at both ends of a stem, and another pair, such as C
+# with G, switches it off.
 #
 # New sequences
 # -------------

@@ -173,6 +173,39 @@ def test_chains_equal_numpy(dtype, from_hidden):
     np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
 
+def drawn_columns(field, step, dtype):
+    """One of the columns of each unit, all as wide as the rows of `field` are together."""
+    weights = np.exp(field)
+    u = uniform((len(field), field.shape[1]), 7, step, 4, dtype)
+    ends, limit = weights.cumsum(axis=2), weights.sum(axis=2) * u
+    chosen = (ends[..., :-1] <= limit[..., None]).sum(axis=2)
+    return np.eye(field.shape[2], dtype=dtype)[chosen].reshape(len(field), -1)
+
+
+@pytest.mark.parametrize("from_hidden", [False, True])
+def test_chains_of_bits_and_words_equal_numpy(dtype, from_hidden):
+    """Two units of three columns, two bits, and a unit of two columns."""
+    W, b, c, start = chains_at(dtype)
+    layers, runs = np.array([[6, 1], [2, 0], [2, 1]]), np.array([[3, 2], [2, 1]])
+    V, H = start.copy(), start[:, :6].copy()
+    v, h, step = V.copy(), H.copy(), 10
+    for k in range(3):
+        if k > 0 or not from_hidden:
+            h = (uniform(h.shape, 7, step, 4, dtype) < expit(v @ W + c)).astype(dtype)
+            step += 1
+        field = h @ W.T + b
+        v[:, :6] = drawn_columns(field[:, :6].reshape(-1, 2, 3), step, dtype)
+        v[:, 6:8] = uniform((20, 2), 7, step + 1, 4, dtype) < expit(field[:, 6:8])
+        v[:, 8:] = drawn_columns(field[:, 8:].reshape(-1, 1, 2), step + 2, dtype)
+        step += 3
+    chains = W, b, c, layers, runs, V, H, 3, from_hidden, 7, 10, 4
+    assert _gibbs_kernel.chains_of_layers(*chains) == step
+    np.testing.assert_array_equal(V, v)
+    np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        _gibbs_kernel.chains_of_layers(W, b, c, layers[:2], *chains[4:])
+
+
 def test_annealed_chains_and_their_weights_equal_numpy(dtype):
     W, base, c, start = chains_at(dtype)
     shift, betas = np.random.default_rng(1).normal(size=10).astype(dtype), [0.0, 0.2, 0.7, 1.0]

@@ -72,6 +72,7 @@ class Bernoulli(Indicators):
     __module__ = "sklearn_boltz.units"  # the public module
 
     is_binary, width = True, 1
+    _runs = np.empty((0, 2), dtype=np.intp)  # for kernels, as those of categories
 
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.

@@ -7,30 +7,20 @@ random numbers are functions of (seed, step, row, unit); `first_row` says where 
 from cython cimport floating
 from libc.stdint cimport uint64_t
 
+from sklearn_boltz.units._categorical_rows cimport (
+    categorical_log_partition_f32,
+    categorical_log_partition_f64,
+    categorical_mean_f32,
+    categorical_mean_f64,
+    categorical_sample_f32,
+    categorical_sample_f64,
+    categorical_weights_f32,
+    categorical_weights_f64,
+)
+
 
 cdef extern from "_random.h" nogil:
     uint64_t random_row_key(uint64_t seed, uint64_t step, uint64_t row) noexcept
-
-
-cdef extern from "units/_categorical_kernel_all.h" nogil:
-    void categorical_weights_f32(
-        float *x, const float *bias, Py_ssize_t n, const Py_ssize_t *runs, Py_ssize_t n_runs,
-        float *peaks, Py_ssize_t n_units) noexcept
-    void categorical_weights_f64(
-        double *x, const double *bias, Py_ssize_t n, const Py_ssize_t *runs, Py_ssize_t n_runs,
-        double *peaks, Py_ssize_t n_units) noexcept
-    void categorical_mean_f32(float *x, const Py_ssize_t *runs, Py_ssize_t n_runs) noexcept
-    void categorical_mean_f64(double *x, const Py_ssize_t *runs, Py_ssize_t n_runs) noexcept
-    void categorical_sample_f32(
-        float *x, const Py_ssize_t *runs, Py_ssize_t n_runs, uint64_t key) noexcept
-    void categorical_sample_f64(
-        double *x, const Py_ssize_t *runs, Py_ssize_t n_runs, uint64_t key) noexcept
-    double categorical_log_partition_f32(
-        const float *x, const Py_ssize_t *runs, Py_ssize_t n_runs, float *peaks,
-        int each) noexcept
-    double categorical_log_partition_f64(
-        const double *x, const Py_ssize_t *runs, Py_ssize_t n_runs, double *peaks,
-        int each) noexcept
 
 
 cdef Py_ssize_t _check(const floating[:, ::1] x, const floating[::1] bias,

@@ -10,11 +10,12 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import blocks_of_narrow_rows, row_blocks
 from sklearn_boltz.restricted.sampling import _array_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
+    chains_of_layers,
     gibbs_chains,
     hidden_fields,
     visible_fields,
 )
-from sklearn_boltz.units import _bernoulli_arrays
+from sklearn_boltz.units import Bernoulli, Categorical, _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw, bernoulli_mean
 from sklearn_boltz.units._stacked import by_type
 
@@ -92,7 +93,25 @@ def steps_of_transition(model):
     return stream.step
 
 
+def layers_for_kernel(model):
+    """`layers` and `runs` of `chains_of_layers`, or None for other units than bits and words."""
+    parts = [units for units, _ in model.visible.parts()]
+    if not model.hidden.is_binary or any(type(u) not in (Bernoulli, Categorical) for u in parts):
+        return None
+    runs = [units._runs for units in parts]
+    layers = [(len(units), len(own)) for units, own in zip(parts, runs, strict=True)]
+    return np.array(layers, dtype=np.intp), np.concatenate(runs)
+
+
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
+    known = layers_for_kernel(model)
+    if known is not None:
+        bias = np.concatenate([units.intercept for units, _ in model.visible.parts()])
+        stream.step = chains_of_layers(
+            model.weights_by_visible, bias, model.hidden.intercept, *known, V, H, n_steps,
+            from_hidden, stream.seed, stream.step, first_row,
+        )  # fmt: skip
+        return
     hidden_field, visible_field = fields_by_kernels(model)
     field, parts = np.empty_like(V), model.visible.parts()
     parts = [(units, columns, np.empty((len(V), len(units)), V.dtype)) for units, columns in parts]

@@ -16,12 +16,20 @@ from scipy.linalg.cython_blas cimport ddot, dgemm, dgemv, sdot, sgemm, sgemv
 from sklearn_boltz.units._bernoulli_rows cimport (
     bernoulli_draw_f32,
     bernoulli_draw_f64,
+    bernoulli_sample_f32,
+    bernoulli_sample_f64,
     bernoulli_softplus_f32,
     bernoulli_softplus_f64,
     check_rows,
     mean_rows,
     random_row_key,
     sample_rows,
+)
+from sklearn_boltz.units._categorical_rows cimport (
+    categorical_sample_f32,
+    categorical_sample_f64,
+    categorical_weights_f32,
+    categorical_weights_f64,
 )
 
 
@@ -191,6 +199,83 @@ cdef void _move(
         sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
     _hidden_field(weights, V, H)
     mean_rows(H, 1, hidden_bias)
+
+
+def chains_of_layers(
+    const floating[:, ::1] weights,
+    const floating[::1] visible_bias,
+    const floating[::1] hidden_bias,
+    const Py_ssize_t[:, ::1] layers,
+    const Py_ssize_t[:, ::1] runs,
+    floating[:, ::1] V,
+    floating[:, ::1] H,
+    Py_ssize_t n_steps,
+    bint from_hidden,
+    uint64_t seed,
+    uint64_t step,
+    uint64_t first_row=0,
+):
+    """Equals `gibbs_chains` with visible units that are bits or categories; -> the next step.
+
+    `layers` has a row for neighbouring units of one type, which take a step of random numbers: how
+    many columns they have, and how many of the rows of `runs`, as of `categorical_sample`; 0 for
+    bits.
+    """
+    cdef Py_ssize_t k, n_columns = 0, n_runs = 0, widths = 0
+    check_rows(V.shape[0], weights.shape[0], V, visible_bias)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
+    for k in range(layers.shape[0]):
+        n_columns += layers[k, 0]
+        n_runs += layers[k, 1]
+        widths += 0 if layers[k, 1] else layers[k, 0]
+    for k in range(runs.shape[0]):
+        widths += runs[k, 0] * runs[k, 1]
+    if not n_columns == widths == V.shape[1] or n_runs != runs.shape[0]:
+        raise ValueError("the shapes do not fit")
+    if V.shape[0] == 0:
+        return step
+    with nogil:
+        for k in range(n_steps):
+            if k > 0 or not from_hidden:
+                _hidden_field(weights, V, H)
+                sample_rows(H, 1, hidden_bias, seed, step, first_row)
+                step += 1
+            _visible_field(weights, H, V)
+            _sample_layers(V, visible_bias, layers, runs, seed, step, first_row)
+            step += <uint64_t>layers.shape[0]
+        _hidden_field(weights, V, H)
+        mean_rows(H, 1, hidden_bias)
+    return step
+
+
+cdef void _sample_layers(
+    floating[:, ::1] V, const floating[::1] bias, const Py_ssize_t[:, ::1] layers,
+    const Py_ssize_t[:, ::1] runs, uint64_t seed, uint64_t step, uint64_t first_row,
+) noexcept nogil:
+    """Draw visible units whose fields V has, in place."""
+    cdef Py_ssize_t i, k, n, n_runs, start, first
+    cdef uint64_t key
+    for i in range(V.shape[0]):
+        start = first = 0
+        for k in range(layers.shape[0]):
+            n, n_runs = layers[k, 0], layers[k, 1]
+            key = random_row_key(seed, step + <uint64_t>k, first_row + <uint64_t>i)
+            if floating is float:
+                if n_runs == 0:
+                    bernoulli_sample_f32(&V[i, start], 1, &bias[start], n, key)
+                else:
+                    categorical_weights_f32(
+                        &V[i, start], &bias[start], n, &runs[first, 0], n_runs, NULL, 0)
+                    categorical_sample_f32(&V[i, start], &runs[first, 0], n_runs, key)
+            else:
+                if n_runs == 0:
+                    bernoulli_sample_f64(&V[i, start], 1, &bias[start], n, key)
+                else:
+                    categorical_weights_f64(
+                        &V[i, start], &bias[start], n, &runs[first, 0], n_runs, NULL, 0)
+                    categorical_sample_f64(&V[i, start], &runs[first, 0], n_runs, key)
+            start += n
+            first += n_runs
 
 
 cdef int _sparse_product(const floating[:, ::1] a, const floating *b,
