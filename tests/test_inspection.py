@@ -8,6 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import BernoulliRBM
@@ -293,7 +294,7 @@ def logistic():
 def test_effects_of_pairs_are_curves_of_log_odds(logistic):
     """The true one is within the band at nine of ten values; the average of each curve is 0."""
     model, result, whole = logistic
-    display = PairEffectDisplay.from_estimator(model, ["x", "word"], bootstrap=result)
+    display = PairEffectDisplay.from_estimator(model, ["x", "word"], intervals=result)
     (line,), true = display.lines_, 2 * np.sin(3 * display.values[0])
     assert line.get_label() == "word = yes" and display.ax_.get_xlabel() == "x"
     assert_allclose(line.get_ydata(), 2 * display.effect[:, 1])
@@ -308,9 +309,33 @@ def test_effects_of_pairs_are_curves_of_log_odds(logistic):
     assert_allclose(many.effect.sum(axis=0), 0, atol=1e-9)
 
 
+def test_intervals_of_an_inference_are_those_of_log_odds(logistic):
+    """Of a table of two columns these are known: each level's logarithm of a ratio of counts."""
+    rng = np.random.default_rng(1)
+    level = rng.integers(5, size=400)
+    word = np.where(rng.random(400) < 0.2 + 0.1 * level, "yes", "no")
+    X = pd.DataFrame({"level": level, "word": word})
+    model = FVBMPseudoLikelihood(alpha=0, columns={"level": "ordinal"}).fit(X)
+    result = statistics.inference(model, X, covariance="sandwich", confidence_level=0.9)
+    display = PairEffectDisplay.from_estimator(model, ["level", "word"], intervals=result)
+    counts = pd.crosstab(X["level"], X["word"]).to_numpy()
+    centre = np.eye(5) - 1 / 5
+    odds = centre @ np.log(counts[:, 1] / counts[:, 0])
+    half = norm.ppf(0.95) * np.sqrt(centre**2 @ (1 / counts).sum(axis=1))
+    assert_allclose(display.lines_[0].get_ydata(), odds, atol=1e-4)
+    assert_allclose(2 * display.band[:, :, 1], [odds - half, odds + half], atol=1e-4)
+    turned = PairEffectDisplay.from_estimator(model, ["word", "level"], intervals=result)
+    assert_array_equal(turned.band, display.band.transpose(0, 2, 1))
+    X["number"] = level + rng.normal(size=400)
+    model = FVBMPseudoLikelihood().fit(X[["number", "word"]])
+    trends = statistics.inference(model, X[["number", "word"]])
+    with pytest.raises(ValueError, match="fit with alpha=0"):
+        PairEffectDisplay.from_estimator(model, ["number", "word"], intervals=trends)
+
+
 def test_effects_of_two_ordered_columns_are_a_surface(logistic):
     model, result, whole = logistic
-    display = PairEffectDisplay.from_estimator(model, ["x", "y"], bootstrap=result)
+    display = PairEffectDisplay.from_estimator(model, ["x", "y"], intervals=result)
     assert_array_equal(display.image_.get_array(), display.effect.T)
     assert display.effect[0, 0] > 0 > display.effect[0, -1]
     words = PairEffectDisplay.from_estimator(whole, ["word", "colour"])

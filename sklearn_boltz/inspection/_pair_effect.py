@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.inspection._axes import axes_or_new
 from sklearn_boltz.inspection._pairs import names_of
+from sklearn_boltz.statistics import NetworkBootstrap
 
 # Kinds of columns whose values have an order.
 ORDERED = ("ordinal", "count", "binned")
@@ -53,8 +54,14 @@ class PairEffectDisplay:
     its coupling with the values of the first, in nats, relative to the mean over all of its values.
     If the second column has two values, the curve shows their log odds. For two columns with an
     order, or two without, there is a surface, which is high where both values occur together more
-    often than the rest of the row explains. With `bootstrap`, curves have bands, and a surface is
-    hatched where the interval has both signs.
+    often than the rest of the row explains. With `intervals`, curves have bands, and a surface is
+    hatched where the interval has both signs. Each value has an interval of its own, with the level
+    of the result: the whole curve is inside less often.
+
+    Smooth functions, as of ``alpha="auto"``, are shrunk towards 0, most where there are few rows.
+    A bootstrap shows how much they vary, and not how far they are shrunk: where the true curve
+    bends sharply, it is outside of the band more often than the level says. With ``alpha=0``
+    nothing is shrunk, and `inference` has standard errors of each value; the curves are ragged.
 
     Examples
     --------
@@ -81,7 +88,7 @@ class PairEffectDisplay:
         self.band = band
 
     @classmethod
-    def from_estimator(cls, estimator, columns, *, bootstrap=None, ax=None, **plot_kw):
+    def from_estimator(cls, estimator, columns, *, intervals=None, ax=None, **plot_kw):
         """Draw the coupling of two columns of a fitted network.
 
         Parameters
@@ -90,8 +97,10 @@ class PairEffectDisplay:
             A fitted network. One of both columns has more than two values.
         columns : sequence of two int or str
             The labels of the columns in a data frame, or their numbers in an array.
-        bootstrap : NetworkBootstrap, default=None
-            What :func:`~sklearn_boltz.statistics.bootstrap` returned for this estimator, for bands.
+        intervals : NetworkBootstrap or PairwiseInference, default=None
+            What :func:`~sklearn_boltz.statistics.bootstrap` or
+            :func:`~sklearn_boltz.statistics.inference` returned for this estimator, for bands. The
+            estimates of the latter are drawn: they are without a penalty that `fit` chose.
         ax : matplotlib Axes, default=None
             Axes to draw on. None means a new figure.
         **plot_kw : dict
@@ -106,7 +115,8 @@ class PairEffectDisplay:
         ------
         ValueError
             If the columns are not two different ones, if both are binary, or if one is a number
-            with normal scores: a single number then describes their coupling.
+            with normal scores: a single number then describes their coupling; or if `intervals`
+            tells of trends alone.
         """
         check_is_fitted(estimator)
         names, value_names = names_of(estimator)
@@ -121,17 +131,18 @@ class PairEffectDisplay:
             )
         starts = np.concatenate([[0], np.cumsum(estimator.n_values_)])
         first, second = (slice(starts[j], starts[j + 1]) for j in pair)
-        band = None
-        if bootstrap is not None:
-            tails = (1 - bootstrap.confidence_level) / 2
-            drawn = bootstrap.couplings[:, first, second]
-            band = np.quantile(drawn, [tails, 1 - tails], axis=0)
+        effect, band = estimator.coupling_[first, second], None
+        if isinstance(intervals, NetworkBootstrap):
+            tails = (1 - intervals.confidence_level) / 2
+            band = np.quantile(intervals.couplings[:, first, second], [tails, 1 - tails], axis=0)
+        elif intervals is not None:
+            effect, *band = _tested(intervals, pair, estimator.n_values_)
         display = cls(
-            effect=estimator.coupling_[first, second],
+            effect=effect,
             values=[_values(estimator, j, value_names[j]) for j in pair],
             names=[names[j] for j in pair],
             is_ordered=[kind in ORDERED for kind in kinds],
-            band=band,
+            band=None if band is None else np.asarray(band),
         )
         return display.plot(ax=ax, **plot_kw)
 
@@ -204,6 +215,20 @@ class PairEffectDisplay:
             self.ax_.set_yticks(axes[1], self.values[1])
         self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
         self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling (nats)")
+
+
+def _tested(inference, pair, n_values):
+    """Estimates of the coupling of a pair, and both ends of their intervals."""
+    if not np.array_equal(inference.n_values, n_values):
+        raise ValueError(
+            "This inference is about trends, a single number for each pair. Give the result of "
+            "statistics.bootstrap, or fit with alpha=0, for the inference on each value."
+        )
+    j, k = sorted(pair)
+    own = (inference.columns == [[j], [k]]).all(axis=0)
+    figures = inference.estimate, inference.ci_low, inference.ci_high
+    blocks = [figure[own].reshape(n_values[j], n_values[k]) for figure in figures]
+    return blocks if pair[0] == j else [block.T for block in blocks]
 
 
 def _values(estimator, j, labels):
