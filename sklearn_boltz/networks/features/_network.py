@@ -3,7 +3,6 @@
 from copy import copy
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
@@ -37,11 +36,8 @@ class FeatureNetwork:
         Of the features of the columns.
     columns : list of (slice, slice, ndarray)
         The places of the features and of the states of each column, and their values.
-    wide_columns, wide, narrow_columns, narrow : ndarray of int
-        The columns of many values without an order, and the places of their features; and those
-        of all others.
-    wide_shares : ndarray of float of shape (n_wide_columns, n_wide)
-        The shares of the values of each wide column.
+    wide_columns, narrow_columns, narrow : ndarray of int
+        The columns of many values without an order; all others, and the places of their features.
     """
 
     def __init__(self, bases, coupling, intercept):
@@ -56,15 +52,9 @@ class FeatureNetwork:
         blocks = state_slices(np.diff(self.offsets))
         self.columns = list(zip(self.places, blocks, self.features, strict=True))
         self.nominal = [basis.is_nominal for basis in bases]
-        self._set_wide(np.array([b.is_nominal and len(b.shares) > WIDE for b in bases]))
-
-    def _set_wide(self, is_wide):
-        sizes = [place.stop - place.start for place in self.places]
+        is_wide = np.array([b.is_nominal and len(b.shares) > WIDE for b in bases])
         self.narrow_columns, self.wide_columns = np.flatnonzero(~is_wide), np.flatnonzero(is_wide)
-        of_wide = np.repeat(is_wide, sizes)
-        self.narrow, self.wide = np.flatnonzero(~of_wide), np.flatnonzero(of_wide)
-        shares = [self.bases[j].shares[None] for j in self.wide_columns]
-        self.wide_shares = block_diag(*shares).astype(self.dtype)
+        self.narrow = np.flatnonzero(~np.repeat(is_wide, np.diff(ends, prepend=0)))
 
     def at(self, coupling, intercept):
         """Return a copy with other parameters."""
