@@ -29,7 +29,7 @@ class FeatureRows:
             return self._dense @ coupling
         found = self._dense @ coupling[network.narrow]
         for place, ones, shares in self._wide:
-            for others in _around(place, len(coupling)):
+            for others in around(place, len(coupling)):
                 block = coupling[place, others]
                 found[:, others] += ones @ (block - shares @ block)
         return found
@@ -42,7 +42,7 @@ class FeatureRows:
         found = np.zeros((residuals.shape[1],) * 2, network.dtype)
         found[network.narrow] = self._dense.T @ residuals
         for place, ones, shares in self._wide:
-            for others in _around(place, len(found)):
+            for others in around(place, len(found)):
                 sums = ones.T @ residuals[:, others]
                 found[place, others] = sums - shares[:, None] * sums.sum(axis=0)
         return found
@@ -56,7 +56,7 @@ def _ones(network, codes, j):
     return ones, network.bases[j].shares.astype(network.dtype)
 
 
-def _around(place, end):
+def around(place, end):
     """What comes before a slice, and what after it up to an end."""
     parts = slice(0, place.start), slice(place.stop, end)
     return [part for part in parts if part.start < part.stop]

@@ -1,9 +1,12 @@
 """Steps of L-BFGS that raise the objective of a network of features, in scaled coordinates."""
 
 from collections import deque
+from itertools import groupby
 
 import numpy as np
 from scipy.linalg import eigh
+
+from sklearn_boltz.networks.features._rows import around
 
 # Steps that are remembered.
 MEMORY = 10
@@ -23,41 +26,62 @@ class Scaling:
     """
 
     def __init__(self, places, second, spread, objective):
-        self.places, self.own, self.dtype = places, objective.own, objective.penalty.dtype
+        self.own, self.dtype = objective.own, objective.penalty.dtype
+        self.groups = [
+            (k, slice(own[0].start, own[-1].stop))
+            for k, own in ((k, list(own)) for k, own in groupby(places, _length))
+        ]
         values, vectors, inverses = [], [], []
         for place in places:
-            c, k = spread[place, place], place.stop - place.start
+            c, k = spread[place, place], _length(place)
             c = c + np.eye(k) * (RIDGE * max(np.trace(c) / k, 1e-6))
             of_place = eigh(second[place, place] + 1e-4 * np.eye(k), c)
             values.append(np.maximum(of_place[0], 0))
-            vectors.append(of_place[1].astype(self.dtype))
-            inverses.append(np.linalg.inv(c).astype(self.dtype))
-        self.values, self.vectors, self.inverses = np.concatenate(values), vectors, inverses
+            vectors.append(of_place[1])
+            inverses.append(np.linalg.inv(c))
+        self.values = np.concatenate(values)
+        self.vectors, self.inverses = self._stacks(vectors), self._stacks(inverses)
         self.renew(objective)
+
+    def _stacks(self, blocks):
+        """The blocks of each group of columns that have as many features, an array each."""
+        sizes = [_length(place) // k for k, place in self.groups]
+        ends = np.cumsum(sizes)
+        pairs = zip(ends - sizes, ends, strict=True)
+        return [np.stack(blocks[start:stop]).astype(self.dtype) for start, stop in pairs]
 
     def renew(self, objective):
         """Take the penalty of an objective."""
-        squares = [vectors.T**2 for vectors in self.vectors]
+        squares = [vectors.transpose(0, 2, 1) ** 2 for vectors in self.vectors]
         spread = self._on_both_sides(squares, np.where(self.own, 0, objective.penalty))
         self.divisor = (self.values[:, None] + self.values + spread).astype(self.dtype)
 
     def __call__(self, slope):
         """A step from derivatives."""
         coupling, intercept = slope
-        inner = self._on_both_sides([vectors.T for vectors in self.vectors], coupling)
-        coupling = self._on_both_sides(self.vectors, inner / self.divisor)
-        coupling[self.own] = 0
+        transposed = [vectors.transpose(0, 2, 1) for vectors in self.vectors]
+        inner = self._on_both_sides(transposed, coupling)
+        inner /= self.divisor
+        coupling = self._on_both_sides(self.vectors, inner)
         return coupling, self._on_the_left(self.inverses, intercept[:, None])[:, 0]
 
-    def _on_both_sides(self, blocks, matrix):
-        """B M Bᵀ, with a block of B for each column; M is symmetric."""
-        return self._on_the_left(blocks, self._on_the_left(blocks, matrix).T)
+    def _on_both_sides(self, stacks, matrix):
+        """B M Bᵀ, with a block of B for each column; M is symmetric, and 0 for single columns."""
+        return self._on_the_left(stacks, self._on_the_left(stacks, matrix).T)
 
-    def _on_the_left(self, blocks, matrix):
-        found = np.empty((len(self.own), matrix.shape[1]), self.dtype)
-        for place, block in zip(self.places, blocks, strict=True):
-            np.matmul(block, matrix[place], out=found[place])
+    def _on_the_left(self, stacks, matrix):
+        found, width = np.zeros((len(self.own), matrix.shape[1]), self.dtype), matrix.shape[1]
+        for (k, rows), stack in zip(self.groups, stacks, strict=True):
+            is_alone = len(stack) == 1 and width > 1  # then its own block of M is left out
+            for part in around(rows, width) if is_alone else [slice(0, width)]:
+                shape = len(stack), k, part.stop - part.start
+                of_columns = matrix[rows, part].reshape(shape)
+                np.matmul(stack, of_columns, out=found[rows, part].reshape(shape))
         return found
+
+
+def _length(place):
+    return place.stop - place.start
 
 
 class Lbfgs:
