@@ -1,9 +1,11 @@
 """A pairwise network in coordinates of functions of the columns."""
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
+from sklearn_boltz.networks.features._blocks import Blocks
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 
@@ -135,8 +137,27 @@ class FeatureNetwork:
             np.matmul(features, coupling[place], out=left[states])
             intercept[states] += features @ self.intercept[place]
         for place, states, features in self.columns:
-            np.matmul(left[:, place], features.T, out=both[:, states])
-        return PottsModel(both, intercept, np.diff(self.offsets))
+            np.matmul(features, left[:, place].T, out=both[states])
+        model = PottsModel(both, intercept, np.diff(self.offsets))
+        model.strengths = self._strengths(coupling)
+        return model
+
+    def _strengths(self, coupling):
+        """Those of the distribution, from sums over features instead of values."""
+        first = [place.start for place in self.places]
+        squares = self._roots.on_both_sides(coupling) ** 2
+        return np.add.reduceat(np.add.reduceat(squares, first, axis=0), first, axis=1) / 2
+
+    @cached_property
+    def _roots(self):
+        """Of each column, R with RᵀR the covariance of its features if values are uniform."""
+        roots = []
+        for basis in self.bases:
+            features = basis.features - basis.features.mean(axis=0)
+            k = features.shape[1]
+            root = np.linalg.qr(np.vstack([features, np.zeros((k, k))]), mode="r")
+            roots.append(root / np.sqrt(len(features)))
+        return Blocks(roots, np.float64)
 
     def of_values(self, model):
         """A distribution of its states as one of all values of the columns."""

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_boltz.networks.features._blocks import around
+
 
 class FeatureRows:
     """φ of rows, X of shape (n, K), for products with matrices.
@@ -54,9 +56,3 @@ def _ones(network, codes, j):
     ends, known = np.arange(len(own) + 1), (own >= 0).astype(network.dtype)
     ones = csr_array((known, np.maximum(own, 0), ends), shape=(len(own), n_values))
     return ones, network.bases[j].shares.astype(network.dtype)
-
-
-def around(place, end):
-    """What comes before a slice, and what after it up to an end."""
-    parts = slice(0, place.start), slice(place.stop, end)
-    return [part for part in parts if part.start < part.stop]

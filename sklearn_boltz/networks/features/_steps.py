@@ -1,12 +1,11 @@
 """Steps of L-BFGS that raise the objective of a network of features, in scaled coordinates."""
 
 from collections import deque
-from itertools import groupby
 
 import numpy as np
 from scipy.linalg import eigh
 
-from sklearn_boltz.networks.features._rows import around
+from sklearn_boltz.networks.features._blocks import Blocks
 
 # Steps that are remembered.
 MEMORY = 10
@@ -27,61 +26,31 @@ class Scaling:
 
     def __init__(self, places, second, spread, objective):
         self.own, self.dtype = objective.own, objective.penalty.dtype
-        self.groups = [
-            (k, slice(own[0].start, own[-1].stop))
-            for k, own in ((k, list(own)) for k, own in groupby(places, _length))
-        ]
         values, vectors, inverses = [], [], []
         for place in places:
-            c, k = spread[place, place], _length(place)
+            c, k = spread[place, place], place.stop - place.start
             c = c + np.eye(k) * (RIDGE * max(np.trace(c) / k, 1e-6))
             of_place = eigh(second[place, place] + 1e-4 * np.eye(k), c)
             values.append(np.maximum(of_place[0], 0))
             vectors.append(of_place[1])
             inverses.append(np.linalg.inv(c))
-        self.values = np.concatenate(values)
-        self.vectors, self.inverses = self._stacks(vectors), self._stacks(inverses)
+        self.values, self.vectors = np.concatenate(values), Blocks(vectors, self.dtype)
+        self.transposed, self.inverses = self.vectors.map(np.copy), Blocks(inverses, self.dtype)
+        self.squares = self.vectors.map(np.square)
         self.renew(objective)
-
-    def _stacks(self, blocks):
-        """The blocks of each group of columns that have as many features, an array each."""
-        sizes = [_length(place) // k for k, place in self.groups]
-        ends = np.cumsum(sizes)
-        pairs = zip(ends - sizes, ends, strict=True)
-        return [np.stack(blocks[start:stop]).astype(self.dtype) for start, stop in pairs]
 
     def renew(self, objective):
         """Take the penalty of an objective."""
-        squares = [vectors.transpose(0, 2, 1) ** 2 for vectors in self.vectors]
-        spread = self._on_both_sides(squares, np.where(self.own, 0, objective.penalty))
+        spread = self.squares.on_both_sides(np.where(self.own, 0, objective.penalty))
         self.divisor = (self.values[:, None] + self.values + spread).astype(self.dtype)
 
     def __call__(self, slope):
         """A step from derivatives."""
         coupling, intercept = slope
-        transposed = [vectors.transpose(0, 2, 1) for vectors in self.vectors]
-        inner = self._on_both_sides(transposed, coupling)
+        inner = self.transposed.on_both_sides(coupling)
         inner /= self.divisor
-        coupling = self._on_both_sides(self.vectors, inner)
-        return coupling, self._on_the_left(self.inverses, intercept[:, None])[:, 0]
-
-    def _on_both_sides(self, stacks, matrix):
-        """B M Bᵀ, with a block of B for each column; M is symmetric, and 0 for single columns."""
-        return self._on_the_left(stacks, self._on_the_left(stacks, matrix).T)
-
-    def _on_the_left(self, stacks, matrix):
-        found, width = np.zeros((len(self.own), matrix.shape[1]), self.dtype), matrix.shape[1]
-        for (k, rows), stack in zip(self.groups, stacks, strict=True):
-            is_alone = len(stack) == 1 and width > 1  # then its own block of M is left out
-            for part in around(rows, width) if is_alone else [slice(0, width)]:
-                shape = len(stack), k, part.stop - part.start
-                of_columns = matrix[rows, part].reshape(shape)
-                np.matmul(stack, of_columns, out=found[rows, part].reshape(shape))
-        return found
-
-
-def _length(place):
-    return place.stop - place.start
+        coupling = self.vectors.on_both_sides(inner)
+        return coupling, self.inverses.on_the_left(intercept[:, None])[:, 0]
 
 
 class Lbfgs:
