@@ -30,7 +30,7 @@ def random_network(rng, bases, scale=0.3):
     """With couplings of this size."""
     n_features = sum(basis.features.shape[1] for basis in bases)
     coupling = rng.normal(scale=scale, size=(n_features,) * 2)
-    network = FeatureNetwork(bases, coupling + coupling.T, rng.normal(size=n_features))
+    network = FeatureNetwork(bases, np.vstack([coupling + coupling.T, rng.normal(size=n_features)]))
     for place in network.places:
         network.coupling[place, place] = 0
     return network
@@ -132,7 +132,7 @@ def test_objective_is_the_pseudo_likelihood_of_the_states():
     observed, weights = rng.random(codes.shape) < 0.8, rng.exponential(size=40)
     penalty = rng.exponential(size=network.coupling.shape)
     objective = FeatureObjective(network, codes, observed, weights, penalty + penalty.T)
-    point = objective.at(network.coupling, network.intercept)
+    point = objective.at(network.theta)
     groups = network.model()
     coupling, intercept = groups.coupling, groups.intercept
     ones = np.zeros((40, offsets[-1]))
@@ -144,17 +144,11 @@ def test_objective_is_the_pseudo_likelihood_of_the_states():
     squares = ((penalty + penalty.T) * network.coupling**2)[~objective.own].sum()
     assert point.value == pytest.approx(total / weights.sum() - squares / 4)
     other = random_network(rng, network.bases)
-    ends = [
-        objective.at(
-            network.coupling + h * other.coupling, network.intercept + h * other.intercept
-        ).value
-        for h in (-1e-5, 1e-5)
-    ]
-    slope = np.vdot(point.coupling_slope, other.coupling) / 2
-    slope += point.intercept_slope @ other.intercept
+    ends = [objective.at(network.theta + h * other.theta).value for h in (-1e-5, 1e-5)]
+    slope = np.vdot(point.gradient, other.theta)
     assert np.diff(ends)[0] / 2e-5 == pytest.approx(slope, rel=1e-5)
     values = network.of_values(groups)
-    again = network.at(0 * network.coupling, 0 * network.intercept)
+    again = network.at(0 * network.theta)
     again = again.near(values.coupling, values.intercept)
     again = again.of_values(again.model())
     assert_allclose(again.coupling, values.coupling, atol=1e-10)

@@ -6,13 +6,16 @@ rounds: a stochastic approximation of EM (Delyon, Lavielle and Moulines, 1999) o
 pseudo-likelihood. Without, the last rounds go on to the maximum with the variances found.
 """
 
+from itertools import islice
+
 import numpy as np
 
 from sklearn_boltz.networks.features._marginals import with_marginals
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import CouplingPrior
-from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
+from sklearn_boltz.networks.features._steps import Scaling
+from sklearn_boltz.numerics._lbfgs import Lbfgs
 
 # Rounds with completions, and how many of the last are averaged.
 N_ROUNDS, N_AVERAGED = 30, 10
@@ -78,8 +81,7 @@ class Rounds:
     def network(self):
         """The network of independent columns."""
         n_features = len(self.prior.column)
-        coupling = np.zeros((n_features, n_features), self.dtype)
-        return FeatureNetwork(self.bases, coupling, np.zeros(n_features, self.dtype))
+        return FeatureNetwork(self.bases, np.zeros((n_features + 1, n_features), self.dtype))
 
     def run(self, network, monitor):
         """Fit, from a network on, whose parameters the monitor keeps."""
@@ -91,18 +93,17 @@ class Rounds:
             is_last = not self.is_exact and k >= n_rounds - N_AVERAGED
             objective = self.objective(network, 1.0 if is_last else (k + 1) / n_rounds)
             if k in RESCALED:
-                second, spread = objective.moments(network.coupling, network.intercept)
+                second, spread = objective.moments(network.theta)
                 scaling = Scaling(network.places, second, spread, objective)
             if k >= PRIOR_FROM:
                 self.prior.estimate(network.coupling, second, spread, self.total)
                 objective.penalty = self._penalty()
                 scaling.renew(objective)
             point, _ = self._advance(objective, network, scaling, self._n_steps(k), monitor)
-            network = network.at(point.coupling, point.intercept)
+            network = network.at(point.theta)
             if is_last:
-                here = np.vstack([point.coupling, point.intercept])
-                mean = mean + (here - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
-            averaged = network.at(mean[:-1], mean[-1]) if is_last else network
+                mean = mean + (point.theta - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
+            averaged = network.at(mean) if is_last else network
             if self.record(monitor, point, averaged):
                 return
         if self.is_exact:
@@ -116,7 +117,7 @@ class Rounds:
         first = len(monitor.values)
         for k in range(first, monitor.max_iter):
             point, rise = self._advance(objective, network, scaling, LAST_STEPS, monitor)
-            network, before = network.at(point.coupling, point.intercept), monitor.values[-1]
+            network, before = network.at(point.theta), monitor.values[-1]
             if self.record(monitor, point, network):
                 return
             gain = monitor.values[-1] - before
@@ -139,9 +140,15 @@ class Rounds:
         return int(np.clip(ROWS_OF_STEPS // n_rows, FEWEST_STEPS, MOST_STEPS))
 
     def _advance(self, objective, network, scaling, n_steps, monitor):
-        point = objective.at(network.coupling, network.intercept)
+        """Some steps, until one gains too little; -> the point, and the gain of the last step."""
+        point, rise = objective.at(network.theta), 0.0
         worth = monitor.tol / self.total if self.is_exact else WORTH * len(self.bases)
-        return self.solver.run(objective, point, scaling, n_steps, worth)
+        points = self.solver.points(objective, point, scaling, worth)
+        for after in islice(points, n_steps):
+            rise, point = after.value - point.value, after
+            if rise < worth:
+                break
+        return point, rise
 
     def record(self, monitor, point, network):
         """Tell the monitor of a round; -> whether to stop."""

@@ -53,13 +53,12 @@ def raise_likelihood(fit, network, monitor, generator):
         step = _newton_step(network, objective, of_rows, chains)
         is_last = k >= n_rounds - N_AVERAGED
         size = 0.5 if is_last else 1.0
-        network = network.at(network.coupling + size * step[0], network.intercept + size * step[1])
+        network = network.at(network.theta + size * step)
         averaged = network
         if is_last:
-            here = np.vstack([network.coupling, network.intercept])
-            mean = mean + (here - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
-            averaged = network.at(mean[:-1], mean[-1])
-        point = objective.at(averaged.coupling, averaged.intercept)
+            mean = mean + (network.theta - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
+            averaged = network.at(mean)
+        point = objective.at(averaged.theta)
         if fit.record(monitor, point, averaged):
             return
 
@@ -87,13 +86,13 @@ def _conditional_moments(network, states):
     weights, every = np.ones(len(states), network.dtype), np.ones(states.shape, dtype=bool)
     second, first = network.moments(states, weights)
     sampled = FeatureObjective(network, states, every, weights, np.zeros_like(network.coupling))
-    point = sampled.at(network.coupling, network.intercept)
+    point = sampled.at(network.theta)
     # Derivatives are means of x - E[x | others], times the other columns of a row in either order.
-    return second - point.coupling_slope / 2, first - point.intercept_slope
+    return second - point.gradient[:-1], first - point.gradient[-1]
 
 
 def _newton_step(network, objective, of_rows, states):
-    """Changes of couplings and intercepts, not too long; `of_rows` are the moments of the rows."""
+    """A change of θ, not too long; `of_rows` are the moments of the rows."""
     own, n = objective.own, len(objective.own)
     penalty = np.where(own, 0, objective.penalty)
     (second, first), (ours, mean) = of_rows, _conditional_moments(network, states)
@@ -120,7 +119,7 @@ def _newton_step(network, objective, of_rows, states):
     step, _ = cg(operator, slope, maxiter=N_STEPS, M=scaling)
     length = (changes(step) ** 2).mean() / 2
     step = step * min(1.0, np.sqrt(LONGEST / max(length, LONGEST)))
-    return tuple(part.astype(network.dtype) for part in _unpacked(step, n))
+    return np.vstack(_unpacked(step, n)).astype(network.dtype)
 
 
 def _packed(coupling, intercept):

@@ -23,13 +23,13 @@ class FeatureNetwork:
     Parameters
     ----------
     bases : list of Basis
-    coupling : ndarray of float of shape (K, K)
-        The K_jk; symmetric, 0 in the blocks of single columns.
-    intercept : ndarray of float of shape (K,)
-        The h_j.
+    theta : ndarray of float of shape (K + 1, K)
+        The K_jk, symmetric and 0 in the blocks of single columns, above the h_j.
 
     Attributes
     ----------
+    coupling, intercept : ndarray of float of shape (K, K) and (K,)
+        Both parts of `theta`.
     log_base : ndarray of float of shape (Q,)
         ln π of the states, the shares of the rows.
     offsets : ndarray of int64 of shape (d + 1,)
@@ -42,11 +42,11 @@ class FeatureNetwork:
         The columns of many values without an order; all others, and the places of their features.
     """
 
-    def __init__(self, bases, coupling, intercept):
-        self.bases, self.coupling, self.intercept = bases, coupling, intercept
+    def __init__(self, bases, theta):
+        self.bases, self.theta = bases, theta
         ends = np.cumsum([basis.features.shape[1] for basis in bases])
         self.places = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-        self.dtype = coupling.dtype
+        self.dtype = theta.dtype
         self.features = [basis.features.astype(self.dtype, copy=False) for basis in bases]
         self.log_base = np.log(np.concatenate([basis.shares for basis in bases]))
         self.log_base = self.log_base.astype(self.dtype)
@@ -58,10 +58,20 @@ class FeatureNetwork:
         self.narrow_columns, self.wide_columns = np.flatnonzero(~is_wide), np.flatnonzero(is_wide)
         self.narrow = np.flatnonzero(~np.repeat(is_wide, np.diff(ends, prepend=0)))
 
-    def at(self, coupling, intercept):
+    @property
+    def coupling(self):
+        """The K_jk."""
+        return self.theta[:-1]
+
+    @property
+    def intercept(self):
+        """The h_j."""
+        return self.theta[-1]
+
+    def at(self, theta):
         """Return a copy with other parameters."""
         other = copy(self)
-        other.coupling, other.intercept = coupling, intercept
+        other.theta = theta
         return other
 
     def near(self, coupling, intercept):
@@ -78,7 +88,7 @@ class FeatureNetwork:
             log_base[own] = np.log(shares)
         fields = inverse @ (intercept + means - log_base)
         coupling = inverse @ coupling @ inverse.T
-        return self.at(coupling.astype(self.dtype), fields.astype(self.dtype))
+        return self.at(np.vstack([coupling, fields]).astype(self.dtype))
 
     def expand(self, codes, columns):
         """Features of some columns of rows; 0 for -1, a missing cell."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.features._rows import FeatureRows
+from sklearn_boltz.networks.training._objective import Objective
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Fields of all states of the rows that are evaluated together, about: so many stay in a cache.
@@ -15,21 +16,18 @@ MOST_KEPT = 2**22
 
 
 class Evaluation(NamedTuple):
-    """Parameters, the objective per row and its derivatives."""
+    """Parameters, the objective per row and its derivatives.
 
-    coupling: np.ndarray
-    intercept: np.ndarray
+    Couplings are all rows but the last, intercepts are the last; each coupling stands twice, with
+    half of its derivative each.
+    """
+
+    theta: np.ndarray
     value: float
-    coupling_slope: np.ndarray
-    intercept_slope: np.ndarray
-
-    @property
-    def slope(self):
-        """The derivatives, of couplings and of intercepts."""
-        return self.coupling_slope, self.intercept_slope
+    gradient: np.ndarray
 
 
-class FeatureObjective:
+class FeatureObjective(Objective):
     """The mean over rows of Σ_j ln p(x_j | others) of the observed cells, with a prior.
 
     Parameters
@@ -55,29 +53,30 @@ class FeatureObjective:
         is_kept = len(codes) * len(network.narrow) <= MOST_KEPT
         self._kept = list(self._blocks()) if is_kept else None
 
-    def at(self, coupling, intercept):
+    def at(self, theta):
         """Evaluate the objective."""
-        network = self.network.at(coupling, intercept)
-        total, slope, own = 0.0, np.zeros_like(coupling), np.zeros_like(intercept)
+        network, total, gradient = self.network.at(theta), 0.0, np.zeros_like(theta)
         for x, rows in self._kept or self._blocks():
             left, value = self._residuals(network, x, rows)
             left = network.products(left)
             total += value
-            slope -= x.products(left)
-            own -= left.sum(axis=0)
-        slope = (slope + slope.T) / self.total
-        slope[self.own] = 0
-        penalty = self.penalty * coupling
-        value = total / self.total - float(np.vdot(penalty, coupling)) / 4
-        return Evaluation(coupling, intercept, value, slope - penalty, own / self.total)
+            gradient[:-1] -= x.products(left)
+            gradient[-1] -= left.sum(axis=0)
+        gradient /= self.total
+        penalty = self.penalty * network.coupling
+        coupling = (gradient[:-1] + gradient[:-1].T - penalty) / 2
+        coupling[self.own] = 0
+        gradient[:-1] = coupling
+        value = total / self.total - float(np.vdot(penalty, network.coupling)) / 4
+        return Evaluation(theta, value, gradient)
 
-    def moments(self, coupling, intercept):
+    def moments(self, theta):
         """Second moments of the features, and conditional variances of those of each column.
 
         The latter count by the share of the rows in which the column is observed.
         """
-        network = self.network.at(coupling, intercept)
-        spread, (second, _) = np.zeros(coupling.shape), network.moments(self.codes, self.weights)
+        network = self.network.at(theta)
+        spread, (second, _) = np.zeros(self.own.shape), network.moments(self.codes, self.weights)
         for x, rows in self._kept or self._blocks():
             p, _ = self._residuals(network, x, rows)
             weights = self.weights[rows]

@@ -13,10 +13,11 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from sklearn_boltz.networks.training._bslm import bslm_sweep
 from sklearn_boltz.numerics._bar import progress_bar
+from sklearn_boltz.numerics._lbfgs import Lbfgs
 from sklearn_boltz.numerics._threads import limit_blas
 
 # With more parameters than this, the matrix of Newton's method costs more than it saves.
@@ -28,16 +29,6 @@ FEW = 4
 # By how much a step of Newton's method moves the field of a row at most. Where a field is beyond
 # ±20 the objective has no curvature left in double precision, and no step leads back.
 MAX_MOVE = 10.0
-
-
-# Steps that are remembered.
-MEMORY = 8
-# Part of the promised rise that a step must bring.
-ENOUGH = 1e-4
-# By how much a value may seem to fall by rounding, relative to itself.
-ROUNDING = 1e-13
-# The first step is this long in scaled coordinates, and the line search halves it at most so often.
-FIRST_STEP, MAX_HALVINGS = 0.1, 30
 
 
 class Method(NamedTuple):
@@ -267,128 +258,20 @@ def line_search(problem, point, direction, slope):
 
 
 def lbfgs(problem, point, monitor):
-    """Limited-memory BFGS, also for millions of parameters.
+    """Limited-memory BFGS, of a problem with ``curvature()``.
 
-    SciPy's passes over its history take longer there than the objective. Here an iteration reads it
-    twice.
-
-    Parameters
-    ----------
-    problem : Objective
-        With ``curvature()``, about the negative diagonal of the second derivative.
-    point : Point
-        The initial point, whose arrays are used again.
-    monitor : Monitor
-
-    Returns
-    -------
-    point : Point
-    direction : None
-        As solvers do that know of no step of Newton's method.
+    That is about the negative diagonal of the second derivative.
     """
-    scale = np.sqrt(problem.curvature())
-    history = History(len(scale))
-    # Arrays are used again: new ones would cost page faults.
-    slope, before, direction, spare = np.empty((4, len(scale)))
-    np.divide(problem.gradient(point), scale, out=slope)
-    while not monitor(point):
-        history.direction(slope, out=direction)
-        rise = float(np.vdot(slope, direction))
-        new = None
-        if rise > 0:
-            first = min(1.0, FIRST_STEP / np.sqrt(rise)) if history.is_empty else 1.0
-            new, size = shortened(problem, point, direction, scale, rise, first, spare)
-        if new is None:
-            # No step that rises: the objective is flat to rounding.
-            monitor.status = "converged"
+    if monitor(point):
+        return point, None
+    scale = 1 / problem.curvature()
+    points = Lbfgs().points(problem, point, lambda slope: slope * scale)
+    for point in points:
+        if monitor(point):
             break
-        problem.recycle(point)
-        spare, point = point.theta, new
-        slope, before = before, slope
-        np.divide(problem.gradient(point), scale, out=slope)
-        history.add(direction, size, before, slope)
+    else:
+        monitor.status = "converged"
     return point, None
-
-
-def shortened(problem, point, direction, scale, slope, size, theta):
-    """Shorten a step until the objective rises enough; -> the point, or None, and the size.
-
-    Its parameters are written to `theta`. Near the maximum the rise drowns in the rounding of the
-    sum.
-    """
-    floor = point.value - ROUNDING * abs(point.value)
-    for _ in range(MAX_HALVINGS):
-        np.divide(direction, scale, out=theta)
-        theta *= size
-        theta += point.theta
-        new = problem.at(theta)
-        if new.value >= floor + ENOUGH * size * slope:
-            return new, size
-        problem.recycle(new)
-        # The top of the parabola through both values and the slope.
-        fall = slope * size - (new.value - point.value)
-        best = slope * size**2 / (2 * fall) if np.isfinite(fall) and fall > 0 else 0
-        size = min(max(best, size / 10), size / 2)
-    return None, 0.0
-
-
-class History:
-    """The last steps, and the changes of the slope over them.
-
-    The inverse of the second derivative that they tell is applied in the compact form of Byrd,
-    Nocedal and Schnabel (1994). All products of a new pair with the old ones are
-    differences of products with the slope, which are known.
-    """
-
-    def __init__(self, n_parameters):
-        self._steps, self._changes = np.empty((2, MEMORY, n_parameters))
-        self._work = np.empty(n_parameters)
-        self._order = []  # places, the oldest first
-        self._step_change, self._changes_squared = np.zeros((2, MEMORY, MEMORY))
-        self._step_slope, self._change_slope = np.zeros((2, MEMORY))
-
-    @property
-    def is_empty(self):
-        """Whether there is no step yet."""
-        return not self._order
-
-    def add(self, direction, size, before, after):
-        """Add a step of some size in a direction, with the slopes before and after it."""
-        full = len(self._order) == MEMORY
-        k = self._order[0] if full else len(self._order)
-        used = slice(None) if full else slice(k + 1)
-        steps, changes = self._steps[used], self._changes[used]
-        np.multiply(direction, size, out=steps[k])
-        np.subtract(before, after, out=changes[k])
-        self._step_slope[k] = np.vdot(steps[k], before)
-        self._change_slope[k] = np.vdot(changes[k], before)
-        step_slope, change_slope = steps @ after, changes @ after
-        self._step_change[used, k] = self._step_slope[used] - step_slope
-        squares = self._change_slope[used] - change_slope
-        self._changes_squared[used, k] = self._changes_squared[k, used] = squares
-        self._step_slope[used], self._change_slope[used] = step_slope, change_slope
-        self._order = [*(self._order[1:] if full else self._order), k]
-        if not (self._step_change[k, k] > 0 and self._changes_squared[k, k] > 0):
-            self._order = []  # nothing but rounding: begin anew
-
-    def direction(self, slope, out):
-        """The step to where the slope would be 0, by what is known of the second derivative."""
-        if self.is_empty:
-            np.copyto(out, slope)
-            return
-        order, last = self._order, self._order[-1]
-        places = np.ix_(order, order)
-        step_change, squares = self._step_change[places], self._changes_squared[places]
-        gamma = step_change[-1, -1] / self._changes_squared[last, last]
-        upper = np.triu(step_change)
-        inner = solve_triangular(upper, self._step_slope[order])
-        outer = np.diag(np.diag(upper)) @ inner + gamma * (squares @ inner)
-        outer = solve_triangular(upper, outer - gamma * self._change_slope[order], trans="T")
-        weights, used = np.zeros((2, len(order))), slice(len(order))
-        weights[0, order], weights[1, order] = outer, -gamma * inner
-        np.multiply(slope, gamma, out=out)
-        out += np.matmul(weights[0], self._steps[used], out=self._work)
-        out += np.matmul(weights[1], self._changes[used], out=self._work)
 
 
 def blas_threads(n_features, least):
