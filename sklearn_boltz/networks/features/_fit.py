@@ -96,7 +96,7 @@ class Rounds:
                 second, spread = objective.moments(network.theta)
                 scaling = Scaling(network.places, second, spread, objective)
             if k >= PRIOR_FROM:
-                self.prior.estimate(network.coupling, second, spread, self.total, objective.own)
+                self.prior.estimate(network.coupling, second, spread, self.total)
                 objective.penalty = self._penalty()
                 scaling.renew(objective)
             point, _ = self._advance(objective, network, scaling, self._n_steps(k), monitor)

@@ -1,10 +1,11 @@
 """A pairwise network in coordinates of functions of the columns."""
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
+from sklearn_boltz.networks.features._blocks import Blocks
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 
@@ -37,11 +38,8 @@ class FeatureNetwork:
         Of the features of the columns.
     columns : list of (slice, slice, ndarray)
         The places of the features and of the states of each column, and their values.
-    wide_columns, wide, narrow_columns, narrow : ndarray of int
-        The columns of many values without an order, and the places of their features; and those
-        of all others.
-    wide_shares : ndarray of float of shape (n_wide_columns, n_wide)
-        The shares of the values of each wide column.
+    wide_columns, narrow_columns, narrow : ndarray of int
+        The columns of many values without an order; all others, and the places of their features.
     """
 
     def __init__(self, bases, theta):
@@ -56,15 +54,9 @@ class FeatureNetwork:
         blocks = state_slices(np.diff(self.offsets))
         self.columns = list(zip(self.places, blocks, self.features, strict=True))
         self.nominal = [basis.is_nominal for basis in bases]
-        self._set_wide(np.array([b.is_nominal and len(b.shares) > WIDE for b in bases]))
-
-    def _set_wide(self, is_wide):
-        sizes = [place.stop - place.start for place in self.places]
+        is_wide = np.array([b.is_nominal and len(b.shares) > WIDE for b in bases])
         self.narrow_columns, self.wide_columns = np.flatnonzero(~is_wide), np.flatnonzero(is_wide)
-        of_wide = np.repeat(is_wide, sizes)
-        self.narrow, self.wide = np.flatnonzero(~of_wide), np.flatnonzero(of_wide)
-        shares = [self.bases[j].shares[None] for j in self.wide_columns]
-        self.wide_shares = block_diag(*shares).astype(self.dtype)
+        self.narrow = np.flatnonzero(~np.repeat(is_wide, np.diff(ends, prepend=0)))
 
     @property
     def coupling(self):
@@ -155,8 +147,27 @@ class FeatureNetwork:
             np.matmul(features, coupling[place], out=left[states])
             intercept[states] += features @ self.intercept[place]
         for place, states, features in self.columns:
-            np.matmul(left[:, place], features.T, out=both[:, states])
-        return PottsModel(both, intercept, np.diff(self.offsets))
+            np.matmul(features, left[:, place].T, out=both[states])
+        model = PottsModel(both, intercept, np.diff(self.offsets))
+        model.strengths = self._strengths(coupling)
+        return model
+
+    def _strengths(self, coupling):
+        """Those of the distribution, from sums over features instead of values."""
+        first = [place.start for place in self.places]
+        squares = self._roots.on_both_sides(coupling) ** 2
+        return np.add.reduceat(np.add.reduceat(squares, first, axis=0), first, axis=1) / 2
+
+    @cached_property
+    def _roots(self):
+        """Of each column, R with RᵀR the covariance of its features if values are uniform."""
+        roots = []
+        for basis in self.bases:
+            features = basis.features - basis.features.mean(axis=0)
+            k = features.shape[1]
+            root = np.linalg.qr(np.vstack([features, np.zeros((k, k))]), mode="r")
+            roots.append(root / np.sqrt(len(features)))
+        return Blocks(roots, np.float64)
 
     def of_values(self, model):
         """A distribution of its states as one of all values of the columns."""

@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.features._network import BLOCK
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.features._rows import FeatureRows
 from sklearn_boltz.networks.training._objective import Objective
+from sklearn_boltz.numerics._threads import slices_of_rows
 
+# Fields of all states of the rows that are evaluated together, about: so many stay in a cache.
+FIELDS = 2**19
 # Features that are kept from one evaluation to the next, at most.
 MOST_KEPT = 2**22
 
@@ -88,13 +90,14 @@ class FeatureObjective(Objective):
         return second, spread / self.total
 
     def _blocks(self):
-        for start in range(0, len(self.codes), BLOCK):
-            rows = slice(start, start + BLOCK)
+        for rows in slices_of_rows(len(self.codes), len(self.network.log_base), FIELDS):
             yield FeatureRows(self.network, self.codes[rows]), rows
 
     def _residuals(self, network, x, rows):
         """w (p(state | others) - 1 if it is the cell's own), (n, Q), and the sum of w ln p."""
-        left = network.log_ratios(x.times(network.coupling) + network.intercept)
+        fields = x.times(network.coupling)
+        fields += network.intercept
+        left = network.log_ratios(fields)
         observed, weights = self.observed[rows], self.weights[rows]
         value = residuals(left, network.log_base, network.offsets, observed, weights)
         return left, value

@@ -6,6 +6,8 @@ smoothness for all columns with an order.
 
 import numpy as np
 
+from sklearn_boltz.networks.model._gauge import block_entries
+
 # Variance of a coupling before the first estimate, and bounds of variances.
 FIRST, LEAST, MOST = 0.2, 1e-6, 1e4
 # Of the variances by orders of smoothness, in ratio to that of the smoothest functions.
@@ -30,53 +32,57 @@ class CouplingPrior:
     pairs : ndarray of shape (d, d)
         v.
     orders : ndarray
-        r, from the smoothest functions on, which have 1.
+        r, from the smoothest functions on, which have 1; at last that of values without an order,
+        which is 1.
     """
 
     def __init__(self, bases):
-        sizes = [basis.features.shape[1] for basis in bases]
+        sizes = np.array([basis.features.shape[1] for basis in bases])
         self.column = np.repeat(np.arange(len(bases)), sizes)
-        self.order = np.concatenate([basis.order for basis in bases])
-        self.is_ordered = self.order >= 0
-        self.n_entries = np.outer(sizes, sizes)
-        self.pairs = np.full((len(bases),) * 2, FIRST)
-        self.orders = np.ones(max(self.order.max(initial=0) + 1, 1))
+        order = np.concatenate([basis.order for basis in bases])
+        # Places among the orders: that of values without an order is the last.
+        self.order, n = np.where(order < 0, -1, order), max(order.max(initial=-1) + 2, 1)
+        self.order = self.order % n
+        self.pairs, self.orders = np.full((len(bases),) * 2, FIRST), np.ones(n)
+        # Couplings one after another, pair by pair.
+        self._columns, self._entries = np.triu_indices(len(sizes), 1), block_entries(sizes)
+        self._sizes = sizes[self._columns[0]] * sizes[self._columns[1]]
+        first, other = (self.order[places] for places in self._entries)
+        self._both = first * n + other
+        self._counts = self._by_order(np.ones(len(first)))
 
     def precision(self):
         """1 / v of all couplings, (K, K)."""
-        pairs = self.pairs[np.ix_(self.column, self.column)]
-        return 1 / (pairs * np.outer(self._by_order(), self._by_order()))
+        pairs, by_order = self.pairs[np.ix_(self.column, self.column)], self.orders[self.order]
+        return 1 / (pairs * np.outer(by_order, by_order))
 
-    def _by_order(self):
-        """r of each feature; functions of values without an order have 1."""
-        return np.where(self.is_ordered, self.orders[np.maximum(self.order, 0)], 1.0)
-
-    def estimate(self, coupling, second, spread, total, own):
+    def estimate(self, coupling, second, spread, total):
         """Estimate variances: means of squares of couplings and of their posterior variances.
 
         `second` and `spread` are those of `FeatureObjective.moments`.
         """
-        information = np.outer(np.diag(second), np.diag(spread))
-        information = INFORMATION * total * (information + information.T)
-        squares = coupling.astype(np.float64) ** 2
+        if len(self.pairs) < 2:
+            return
+        (a, b), second, spread = self._entries, np.diag(second), np.diag(spread)
+        information = INFORMATION * total * (second[a] * spread[b] + spread[a] * second[b])
+        squares, starts = coupling[a, b].astype(np.float64) ** 2, np.cumsum(self._sizes)
+        starts, pairs = starts - self._sizes, self.pairs[self._columns]
         for _ in range(N_ROUNDS):
-            expected = squares + 1 / (information + self.precision())
-            expected[own] = 0
-            by_order = np.outer(self._by_order(), self._by_order())
-            self.pairs = np.clip(self._sums(expected / by_order) / self.n_entries, LEAST, MOST)
-            if self.is_ordered.any():
-                self._estimate_orders(expected, own)
+            by_order = np.outer(self.orders, self.orders).ravel()[self._both]
+            variances = np.repeat(pairs, self._sizes) * by_order
+            ratios = (squares + variances / (information * variances + 1)) / by_order
+            pairs = np.clip(np.add.reduceat(ratios, starts) / self._sizes, LEAST, MOST)
+            if len(self.orders) > 1:
+                self._estimate_orders(ratios / np.repeat(pairs, self._sizes))
+        self.pairs[self._columns] = self.pairs.T[self._columns] = pairs
 
-    def _estimate_orders(self, expected, own):
-        ratios = (expected * self.precision()).sum(axis=1) * self._by_order()
-        order = self.order[self.is_ordered]
-        up, down = (
-            np.bincount(order, some[self.is_ordered]) for some in (ratios, (~own).sum(axis=1))
-        )
-        orders = np.clip((up + 1e-3) / (down + 1e-3), LEAST_ORDER, MOST_ORDER)
-        self.orders = orders / orders[0]
+    def _estimate_orders(self, ratios):
+        up = self._by_order(ratios) * self.orders
+        orders = np.clip((up + 1e-3) / (self._counts + 1e-3), LEAST_ORDER, MOST_ORDER)
+        self.orders = np.append(orders[:-1] / orders[0], 1.0)
 
-    def _sums(self, values):
-        """Sums over the blocks of all pairs of columns."""
-        first = np.flatnonzero(np.diff(self.column, prepend=-1))
-        return np.add.reduceat(np.add.reduceat(values, first, axis=0), first, axis=1)
+    def _by_order(self, values):
+        """Sums over the couplings of the functions of each order."""
+        n = len(self.orders)
+        sums = np.bincount(self._both, values, n * n).reshape(n, n)
+        return sums.sum(axis=0) + sums.sum(axis=1)

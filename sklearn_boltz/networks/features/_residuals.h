@@ -8,35 +8,49 @@
 #define RESIDUALS_ONCE
 #include <math.h>
 
-/* Maxima and sums at once: of this many partial ones, whatever the width of registers. */
-enum { RESIDUALS_LANES = 16 };
+/* Maxima and sums at once: of this many partial ones, whatever the width of registers; of few
+ * states, fewer. */
+enum { RESIDUALS_LANES = 16, RESIDUALS_FEW = 4 };
+/* Products of sums up to which one logarithm will do for all of them. */
+#define RESIDUALS_MOST 1e250
 /* Where the exponential function is cut off: products of less are denormal numbers, with which a
  * processor is many times slower. */
 #define RESIDUALS_LEAST (-60)
 #endif
 
-/* Log-weights of q states -> probabilities; returns the logarithm of that of one of them. */
-SIMD_INLINE double NAME(residuals_column)(REAL *restrict x, ptrdiff_t q, ptrdiff_t own)
+/* Fields and log-shares of q states -> log-weights, of which the largest is 0, with L lanes. */
+SIMD_INLINE void NAME(residuals_begin)(REAL *restrict x, const REAL *restrict base, ptrdiff_t q,
+                                       const int L)
 {
-    enum { L = RESIDUALS_LANES };
     const ptrdiff_t whole = q - q % L;
-    REAL peaks[L], sums[L], peak = x[0], sum = 0;
-    for (int k = 0; k < L; k++) {
-        peaks[k] = x[0];
-        sums[k] = 0;
+    REAL peaks[RESIDUALS_LANES], peak = x[0] + base[0];
+    for (int k = 0; k < L; k++)
+        peaks[k] = peak;
+    for (ptrdiff_t a = 0; a < whole; a += L)
+        for (int k = 0; k < L; k++) {
+            x[a + k] += base[a + k];
+            peaks[k] = x[a + k] > peaks[k] ? x[a + k] : peaks[k];
+        }
+    for (int k = 0; k < L; k++)
+        peak = peaks[k] > peak ? peaks[k] : peak;
+    for (ptrdiff_t a = whole; a < q; a++) {
+        x[a] += base[a];
+        peak = x[a] > peak ? x[a] : peak;
     }
     for (ptrdiff_t a = 0; a < whole; a += L)
         for (int k = 0; k < L; k++)
-            peaks[k] = x[a + k] > peaks[k] ? x[a + k] : peaks[k];
-    for (int k = 0; k < L; k++)
-        peak = peaks[k] > peak ? peaks[k] : peak;
+            x[a + k] -= peak;
     for (ptrdiff_t a = whole; a < q; a++)
-        peak = x[a] > peak ? x[a] : peak;
-    const double field = (double)x[own] - (double)peak;
-    for (ptrdiff_t a = 0; a < q; a++) {
-        const REAL below = x[a] - peak;
-        x[a] = NAME(simd_exp)(below > RESIDUALS_LEAST ? below : RESIDUALS_LEAST);
-    }
+        x[a] -= peak;
+}
+
+/* Multiply the weights of q states, so that their sum is `weight`; -> the sum before. */
+SIMD_INLINE REAL NAME(residuals_end)(REAL *restrict x, ptrdiff_t q, REAL weight, const int L)
+{
+    const ptrdiff_t whole = q - q % L;
+    REAL sums[RESIDUALS_LANES], sum = 0;
+    for (int k = 0; k < L; k++)
+        sums[k] = 0;
     for (ptrdiff_t a = 0; a < whole; a += L)
         for (int k = 0; k < L; k++)
             sums[k] += x[a + k];
@@ -44,9 +58,13 @@ SIMD_INLINE double NAME(residuals_column)(REAL *restrict x, ptrdiff_t q, ptrdiff
         sum += sums[k];
     for (ptrdiff_t a = whole; a < q; a++)
         sum += x[a];
-    for (ptrdiff_t a = 0; a < q; a++)
-        x[a] /= sum;
-    return field - log((double)sum);
+    const REAL factor = weight / sum;
+    for (ptrdiff_t a = 0; a < whole; a += L)
+        for (int k = 0; k < L; k++)
+            x[a + k] *= factor;
+    for (ptrdiff_t a = whole; a < q; a++)
+        x[a] *= factor;
+    return sum;
 }
 
 /* All columns of a row; those without a code, -1, get 0. Returns the sum of the logarithms. */
@@ -55,7 +73,19 @@ SIMD_DISPATCH(double, NAME(residuals_row),
                const int32_t *restrict codes, ptrdiff_t d, REAL weight),
               (x, base, offsets, codes, d, weight))
 {
-    double total = 0;
+    double total = 0, product = 1;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        const ptrdiff_t first = (ptrdiff_t)offsets[j], q = (ptrdiff_t)offsets[j + 1] - first;
+        if (codes[j] < 0)
+            continue;
+        if (q < RESIDUALS_LANES)
+            NAME(residuals_begin)(x + first, base + first, q, RESIDUALS_FEW);
+        else
+            NAME(residuals_begin)(x + first, base + first, q, RESIDUALS_LANES);
+        total += (double)x[first + codes[j]];
+    }
+    for (ptrdiff_t a = 0; a < (ptrdiff_t)offsets[d]; a++)
+        x[a] = NAME(simd_exp)(x[a] > RESIDUALS_LEAST ? x[a] : RESIDUALS_LEAST);
     for (ptrdiff_t j = 0; j < d; j++) {
         const ptrdiff_t first = (ptrdiff_t)offsets[j], q = (ptrdiff_t)offsets[j + 1] - first;
         REAL *restrict own = x + first;
@@ -64,14 +94,16 @@ SIMD_DISPATCH(double, NAME(residuals_row),
                 own[a] = 0;
             continue;
         }
-        for (ptrdiff_t a = 0; a < q; a++)
-            own[a] += base[first + a];
-        total += NAME(residuals_column)(own, q, codes[j]);
-        own[codes[j]] -= 1;
-        for (ptrdiff_t a = 0; a < q; a++)
-            own[a] *= weight;
+        product *= q < RESIDUALS_LANES
+            ? (double)NAME(residuals_end)(own, q, weight, RESIDUALS_FEW)
+            : (double)NAME(residuals_end)(own, q, weight, RESIDUALS_LANES);
+        own[codes[j]] -= weight;
+        if (product > RESIDUALS_MOST) {
+            total -= log(product);
+            product = 1;
+        }
     }
-    return total * (double)weight;
+    return (total - log(product)) * (double)weight;
 }
 
 #undef REAL

@@ -3,13 +3,15 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_boltz.networks.features._blocks import around
+
 
 class FeatureRows:
     """φ of rows, X of shape (n, K), for products with matrices.
 
     Features of a column of many values without an order are 1 at its value and 0 elsewhere, less
-    their means. So X is [D, H - O S], with dense features D, ones H, shares S, and O whether each
-    of these columns is observed.
+    their means: an observed one has the row of a coupling that belongs to its value, less the mean
+    of the rows of all values.
 
     Parameters
     ----------
@@ -20,33 +22,37 @@ class FeatureRows:
 
     def __init__(self, network, codes):
         self._network, self._dense = network, network.expand(codes, network.narrow_columns)
-        if not len(network.wide):
-            return
-        own = codes[:, network.wide_columns]
-        self._observed = (own >= 0).astype(network.dtype)
-        places = np.maximum(own, 0) + (network.wide_shares > 0).argmax(axis=1)
-        ends = np.arange(len(own) + 1) * own.shape[1]
-        ones = self._observed.ravel(), places.ravel(), ends
-        self._ones = csr_array(ones, shape=(len(own), len(network.wide)))
+        self._wide = [(network.places[j], *_ones(network, codes, j)) for j in network.wide_columns]
 
     def times(self, coupling):
-        """X C."""
+        """X C, without products of a column of many values with itself."""
         network = self._network
-        if not len(network.wide):
+        if not self._wide:
             return self._dense @ coupling
-        of_wide = coupling[network.wide]
         found = self._dense @ coupling[network.narrow]
-        found += self._ones @ of_wide
-        found -= self._observed @ (network.wide_shares @ of_wide)
+        for place, ones, shares in self._wide:
+            for others in around(place, len(coupling)):
+                block = coupling[place, others]
+                found[:, others] += ones @ (block - shares @ block)
         return found
 
     def products(self, residuals):
-        """Xᵀ R."""
+        """Xᵀ R, likewise, where 0 stands instead."""
         network = self._network
-        if not len(network.wide):
+        if not self._wide:
             return self._dense.T @ residuals
-        found = np.empty((len(network.intercept), residuals.shape[1]), network.dtype)
+        found = np.zeros((residuals.shape[1],) * 2, network.dtype)
         found[network.narrow] = self._dense.T @ residuals
-        of_columns = network.wide_shares.T @ (self._observed.T @ residuals)
-        found[network.wide] = self._ones.T @ residuals - of_columns
+        for place, ones, shares in self._wide:
+            for others in around(place, len(found)):
+                sums = ones.T @ residuals[:, others]
+                found[place, others] = sums - shares[:, None] * sums.sum(axis=0)
         return found
+
+
+def _ones(network, codes, j):
+    """Where a column has which value, as a sparse matrix; and the shares of the values."""
+    own, n_values = codes[:, j], len(network.bases[j].shares)
+    ends, known = np.arange(len(own) + 1), (own >= 0).astype(network.dtype)
+    ones = csr_array((known, np.maximum(own, 0), ends), shape=(len(own), n_values))
+    return ones, network.bases[j].shares.astype(network.dtype)

@@ -124,8 +124,6 @@ class Observed:
 
     Attributes
     ----------
-    precisions : ndarray of float64 of shape (n_patterns, n_scores, n_scores)
-        P of each pattern.
     log_constant : ndarray of float64 of shape (n,)
         ln π N at the mean.
     """
@@ -133,8 +131,7 @@ class Observed:
     def __init__(self, log_weight, intercept, covariance, z):
         self.intercept, self.covariance, self.z = intercept, covariance, z
         patterns, self.which = z.patterns, z.which
-        whole = symmetric(np.linalg.inv(covariance))
-        self.precisions = np.where(patterns[:, :, None] & patterns[:, None, :], whole, 0.0)
+        whole = self._whole = symmetric(np.linalg.inv(covariance))
         log_det = np.full(len(patterns), np.linalg.slogdet(covariance)[1])
         # Of a pattern, the inverse is that of all scores, less what the unknown ones explain of it.
         self._unknown = []
@@ -143,13 +140,20 @@ class Observed:
             own = np.flatnonzero(n_unknown == n)
             places = np.nonzero(~patterns[own])[1].reshape(-1, n)
             inner = whole[places[:, :, None], places[:, None, :]]
-            spreads, lines = symmetric(np.linalg.inv(inner)), whole[places]
-            lines *= patterns[own, None, :]
-            self.precisions[own] -= symmetric(lines.transpose(0, 2, 1) @ (spreads @ lines))
             log_det[own] += np.linalg.slogdet(inner)[1]
-            self._unknown.append((own, places, spreads))
+            self._unknown.append((own, places, symmetric(np.linalg.inv(inner))))
         of_pattern = log_weight - 0.5 * log_det - HALF_LOG_2PI * patterns.sum(axis=1)
         self.log_constant, self._last = of_pattern[self.which], (None, None)
+
+    @cached_property
+    def precisions(self):
+        """P of each pattern, (n_patterns, n_scores, n_scores)."""
+        patterns, whole = self.z.patterns, self._whole
+        found = np.where(patterns[:, :, None] & patterns[:, None, :], whole, 0.0)
+        for own, places, spreads in self._unknown:
+            lines = whole[places] * patterns[own, None, :]
+            found[own] -= symmetric(lines.transpose(0, 2, 1) @ (spreads @ lines))
+        return found
 
     def residuals(self, at):
         """z - a - B x where z is known, else 0; `at` is B x, or 0."""
@@ -166,17 +170,20 @@ class Observed:
         return self._last[1]
 
     def weighed(self, residuals):
-        """P r of each row."""
-        if len(self.precisions) == 1:
-            return residuals @ self.precisions[0]
-        order, ends = self.z.by_pattern
-        is_ordered, start = np.array_equal(order, np.arange(len(order))), 0
-        ordered, found = residuals if is_ordered else residuals[order], np.empty_like(residuals)
-        for precision, end in zip(self.precisions, ends, strict=True):
-            np.matmul(ordered[start:end], precision, out=found[start:end])
-            start = end
-        if not is_ordered:
-            found[order] = found.copy()
+        """P r of each row, 0 where the score is unknown."""
+        found = residuals @ self._whole
+        if self._unknown:
+            order, ends = self.z.by_pattern
+            starts, ordered = np.append(0, ends[:-1]), found[order]
+            explained = np.zeros_like(found)
+            for own, places, spreads in self._unknown:
+                for pattern, place, spread in zip(own, places, spreads, strict=True):
+                    rows = slice(starts[pattern], ends[pattern])
+                    explained[rows, place] = ordered[rows, place] @ spread
+            by_row = np.empty_like(found)
+            by_row[order] = explained
+            found -= by_row @ self._whole
+            found *= self.z.known
         return found
 
     def log_densities(self, at):
@@ -215,7 +222,7 @@ class Observed:
     @cached_property
     def spreads(self):
         """cov[z | z_o, x] of each pattern, 0 where z is known."""
-        found = np.zeros_like(self.precisions)
+        found = np.zeros((len(self.z.patterns), *self.covariance.shape))
         for own, places, spreads in self._unknown:
             found[own[:, None, None], places[:, :, None], places[:, None, :]] = spreads
         return found
@@ -227,8 +234,13 @@ class Observed:
 
     def mean_spread(self, weights):
         """Σ_i w_i cov[z | z_o, x] over the rows."""
-        of_pattern = np.bincount(self.which, weights, len(self.precisions))
-        return np.tensordot(of_pattern, self.spreads, axes=1)
+        of_pattern = np.bincount(self.which, weights, len(self.z.patterns))
+        found, d = np.zeros(self.covariance.size), len(self.covariance)
+        for own, places, spreads in self._unknown:
+            cells = places[:, :, None] * d + places[:, None, :]
+            weighted = spreads * of_pattern[own, None, None]
+            found += np.bincount(cells.ravel(), weighted.ravel(), d * d)
+        return found.reshape(d, d)
 
     def sample(self, at, generator):
         """Draws of z from its distribution given z_o and x."""

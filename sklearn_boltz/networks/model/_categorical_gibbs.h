@@ -4,6 +4,7 @@
  * states to the values of a row, which are kept up to date.
  */
 #include <math.h>
+#include <string.h>
 #include "_exp.h"
 #include "_random.h"
 #include "_simd.h"
@@ -243,6 +244,47 @@ SIMD_INLINE ptrdiff_t categorical_parts(const uint8_t *restrict free,
     return n_parts;
 }
 
+/* The fields of the free columns of a row from those that are known, at `lines` of the couplings.
+ * Eight states are added at once, and more than those asked for do no harm. `work` has room for
+ * the states of a row, and for eight of each column. */
+SIMD_INLINE void categorical_fields(double *restrict field, const double *restrict coupling,
+                                    const int64_t *restrict lines, ptrdiff_t n_lines,
+                                    ptrdiff_t width, const int64_t *restrict parts,
+                                    ptrdiff_t n_parts, double *restrict work)
+{
+    enum { L = 8 };
+    const ptrdiff_t last = width - L;
+    for (ptrdiff_t l = -1; l < n_lines; l++) {
+        const double *restrict line = coupling + (l < 0 ? 0 : lines[l]);
+        double *restrict sums = work;
+        for (ptrdiff_t i = 0; i < n_parts; i++)
+            for (ptrdiff_t k = parts[2 * i]; k < parts[2 * i + 1]; k += L, sums += L) {
+                const ptrdiff_t at = k < last ? k : last;
+                for (int a = 0; a < L; a++)
+                    sums[a] = l < 0 ? 0 : sums[a] + line[at + a];
+            }
+    }
+    for (ptrdiff_t i = 0; i < n_parts; i++)
+        for (ptrdiff_t k = parts[2 * i]; k < parts[2 * i + 1]; k += L, work += L)
+            for (int a = 0; a < L; a++)
+                field[(k < last ? k : last) + a] = work[a];
+}
+
+/* How strongly each missing column is coupled to a known one; `known` gets 1 and 0. */
+SIMD_INLINE void categorical_closest(const uint8_t *restrict free, const double *restrict strengths,
+                                     double *restrict known, double *restrict closest, ptrdiff_t d)
+{
+    for (ptrdiff_t k = 0; k < d; k++)
+        known[k] = free[k] ? 0 : 1;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        closest[j] = 0;
+        for (ptrdiff_t k = 0; k < d && free[j]; k++) {
+            const double strength = strengths[j * d + k] * known[k];
+            closest[j] = strength > closest[j] ? strength : closest[j];
+        }
+    }
+}
+
 /* Draw the missing values, -1, of a row one after another, from their conditionals given what is
  * known so far: always the column that is most strongly coupled to one which is known. */
 SIMD_INLINE void categorical_begin(int32_t *restrict row, double *restrict field,
@@ -250,71 +292,87 @@ SIMD_INLINE void categorical_begin(int32_t *restrict row, double *restrict field
                                    const int64_t *restrict starts,
                                    const double *restrict strengths,
                                    const int64_t *restrict parts, ptrdiff_t n_parts,
-                                   double *restrict work, double *restrict closest, ptrdiff_t d,
-                                   uint64_t key)
+                                   double *restrict work, double *restrict closest,
+                                   int64_t *restrict missing, ptrdiff_t d, uint64_t key)
 {
-    for (ptrdiff_t j = 0; j < d; j++) {
-        closest[j] = 0;
-        for (ptrdiff_t k = 0; k < d && row[j] < 0; k++)
-            if (row[k] >= 0 && strengths[j * d + k] > closest[j])
-                closest[j] = strengths[j * d + k];
-    }
-    for (;;) {
-        ptrdiff_t next = -1;
-        for (ptrdiff_t j = 0; j < d; j++)
-            if (row[j] < 0 && (next < 0 || closest[j] > closest[next]))
-                next = j;
-        if (next < 0)
-            return;
-        const int64_t start = starts[next];
+    ptrdiff_t n_missing = 0;
+    for (ptrdiff_t j = 0; j < d; j++)
+        if (row[j] < 0)
+            missing[n_missing++] = j;
+    for (; n_missing; n_missing--) {
+        ptrdiff_t place = 0;
+        for (ptrdiff_t i = 1; i < n_missing; i++)
+            place = closest[missing[i]] > closest[missing[place]] ? i : place;
+        const int64_t next = missing[place], start = starts[next];
+        for (ptrdiff_t i = place; i + 1 < n_missing; i++)
+            missing[i] = missing[i + 1];
         const ptrdiff_t q = starts[next + 1] - start;
         const double total = categorical_weights(field + start, offset + start, 1, q, work);
         const double u = random_uniform_f64(key, (uint32_t)next);
         categorical_set(row, field, coupling, starts, starts[d], parts, n_parts, next,
                         categorical_select(work, q, total, u));
-        for (ptrdiff_t j = 0; j < d; j++)
-            if (strengths[next * d + j] > closest[j])
-                closest[j] = strengths[next * d + j];
+        for (ptrdiff_t i = 0; i + 1 < n_missing; i++) {
+            const double strength = strengths[next * d + missing[i]];
+            if (strength > closest[missing[i]])
+                closest[missing[i]] = strength;
+        }
     }
 }
 
 /* Draw the missing values, -1, of each row: one after another, and then by sweeps, of which those
- * from the n_first-th on add to `sums`, unless it is NULL. Only the fields of these are computed.
- * `room` has room for a row of fields and of columns, `parts` for two numbers of each column. */
+ * from the n_first-th on add to `sums`, unless it is NULL. Only the fields of these are computed,
+ * and once for equal rows that follow each other. `room` has room for two rows of fields and three
+ * of columns, `parts` for four numbers of each column, and `last` for a row. */
 SIMD_DISPATCH(void, categorical_draws,
               (int32_t *restrict codes, const double *restrict coupling,
                const double *restrict offset, const int64_t *restrict starts,
                const double *restrict strengths, const int64_t *restrict pairs,
                double *restrict tables, ptrdiff_t n_pairs, uint8_t *restrict free,
-               int64_t *restrict parts, double *restrict room, double *restrict work,
-               ptrdiff_t most, double *restrict sums, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
-               ptrdiff_t n_first, ptrdiff_t n_sweeps, const uint64_t *restrict rows),
+               int64_t *restrict parts, int32_t *restrict last, double *restrict room,
+               double *restrict work, ptrdiff_t most, double *restrict sums, ptrdiff_t n,
+               ptrdiff_t d, uint64_t seed, ptrdiff_t n_first, ptrdiff_t n_sweeps,
+               const uint64_t *restrict rows),
               (codes, coupling, offset, starts, strengths, pairs, tables, n_pairs, free, parts,
-               room, work, most, sums, n, d, seed, n_first, n_sweeps, rows))
+               last, room, work, most, sums, n, d, seed, n_first, n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
+    double *restrict field = room + width, *restrict first = field + width;
+    double *restrict closest = first + d, *restrict known = closest + d;
+    int64_t *restrict lines = parts + 2 * d;
+    ptrdiff_t n_parts = 0;
     if (n_sweeps)
         categorical_tables(coupling, starts, 1, pairs, n_pairs, NULL, codes, tables, n, d);
     for (ptrdiff_t i = 0; i < n; i++) {
         int32_t *restrict row = codes + i * d;
-        for (ptrdiff_t j = 0; j < d; j++)
-            free[j] = row[j] < 0;
-        const ptrdiff_t n_parts = categorical_parts(free, starts, d, parts);
-        for (ptrdiff_t k = 0; k < width; k++)
-            room[k] = 0;
-        for (ptrdiff_t j = 0; j < d; j++) {
-            if (free[j])
-                continue;
-            const double *restrict line = coupling + (starts[j] + row[j]) * width;
-            for (ptrdiff_t l = 0; l < n_parts; l++)
-                for (ptrdiff_t k = parts[2 * l]; k < parts[2 * l + 1]; k++)
-                    room[k] += line[k];
+        if (!i || memcmp(row, last, (size_t)d * sizeof *row)) {
+            ptrdiff_t n_lines = 0;
+            memcpy(last, row, (size_t)d * sizeof *row);
+            for (ptrdiff_t j = 0; j < d; j++) {
+                free[j] = row[j] < 0;
+                if (!free[j])
+                    lines[n_lines++] = (starts[j] + row[j]) * width;
+            }
+            n_parts = categorical_parts(free, starts, d, parts);
+            if (width < 8)
+                for (ptrdiff_t k = 0; k < width; k++) {
+                    room[k] = 0;
+                    for (ptrdiff_t l = 0; l < n_lines; l++)
+                        room[k] += coupling[lines[l] + k];
+                }
+            else
+                categorical_fields(room, coupling, lines, n_lines, width, parts, n_parts,
+                                   known + d);
+            categorical_closest(free, strengths, known, first, d);
         }
-        categorical_begin(row, room, coupling, offset, starts, strengths, parts, n_parts, work,
-                          room + width, d, random_row_key(seed, 0, rows[i]));
+        for (ptrdiff_t l = 0; l < n_parts; l++)
+            for (ptrdiff_t k = parts[2 * l]; k < parts[2 * l + 1]; k++)
+                field[k] = room[k];
+        memcpy(closest, first, (size_t)d * sizeof *first);
+        categorical_begin(row, field, coupling, offset, starts, strengths, parts, n_parts, work,
+                          closest, lines + d, d, random_row_key(seed, 0, rows[i]));
         for (ptrdiff_t s = 0; s < n_sweeps && n_parts; s++)
-            categorical_sweep(row, room, coupling, offset, starts, 1, parts, n_parts, pairs, tables,
-                              n_pairs, free, work, most,
+            categorical_sweep(row, field, coupling, offset, starts, 1, parts, n_parts, pairs,
+                              tables, n_pairs, free, work, most,
                               sums && s >= n_first ? sums + i * width : NULL, d,
                               random_row_key(seed, 1 + (uint64_t)s, rows[i]));
     }

@@ -11,8 +11,8 @@ cdef extern from "networks/model/_categorical_gibbs.h" nogil:
                            double*, Py_ssize_t, double*, Py_ssize_t, Py_ssize_t, uint64_t,
                            uint64_t, Py_ssize_t, const uint64_t*) noexcept
     void categorical_draws(int32_t*, const double*, const double*, const int64_t*, const double*,
-                           const int64_t*, double*, Py_ssize_t, uint8_t*, int64_t*, double*,
-                           double*, Py_ssize_t, double*, Py_ssize_t, Py_ssize_t, uint64_t,
+                           const int64_t*, double*, Py_ssize_t, uint8_t*, int64_t*, int32_t*,
+                           double*, double*, Py_ssize_t, double*, Py_ssize_t, Py_ssize_t, uint64_t,
                            Py_ssize_t, Py_ssize_t, const uint64_t*) noexcept
 
 
@@ -69,8 +69,9 @@ def draw_missing(int32_t[:, ::1] codes, const double[:, ::1] coupling,
     cdef double* of_sums = NULL
     cdef Py_ssize_t d = codes.shape[1], j, most = 0
     cdef uint8_t[::1] free = np.empty(d, dtype=np.uint8)
-    cdef int64_t[::1] parts = np.empty(2 * d, dtype=np.int64)
-    cdef double[::1] room = np.empty(starts[d] + d)
+    cdef int64_t[::1] parts = np.empty(4 * d, dtype=np.int64)
+    cdef int32_t[::1] last = np.empty(d, dtype=np.int32)
+    cdef double[::1] room = np.empty(3 * starts[d] + 10 * d)
     for j in range(d):
         most = max(most, starts[j + 1] - starts[j])
     if pairs.shape[0]:
@@ -81,5 +82,5 @@ def draw_missing(int32_t[:, ::1] codes, const double[:, ::1] coupling,
         with nogil:
             categorical_draws(&codes[0, 0], &coupling[0, 0], &offset[0], &starts[0],
                               &strengths[0, 0], of_pairs, &work[0] + 3 * most, pairs.shape[0],
-                              &free[0], &parts[0], &room[0], &work[0], most, of_sums,
-                              codes.shape[0], d, seed, n_first, n_sweeps, &rows[0])
+                              &free[0], &parts[0], &last[0], &room[0], &work[0], most,
+                              of_sums, codes.shape[0], d, seed, n_first, n_sweeps, &rows[0])
