@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_boltz.networks.features._blocks import Blocks
+from sklearn_boltz.networks.features._block_diagonal import BlockDiagonal
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 
@@ -167,7 +167,7 @@ class FeatureNetwork:
             k = features.shape[1]
             root = np.linalg.qr(np.vstack([features, np.zeros((k, k))]), mode="r")
             roots.append(root / np.sqrt(len(features)))
-        return Blocks(roots, np.float64)
+        return BlockDiagonal.of(roots, np.float64)
 
     def of_values(self, model):
         """A distribution of its states as one of all values of the columns."""

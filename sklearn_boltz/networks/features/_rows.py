@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.features._blocks import around
+from sklearn_boltz.networks.features._block_diagonal import around
 
 
 class FeatureRows:

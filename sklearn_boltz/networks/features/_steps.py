@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh
 
-from sklearn_boltz.networks.features._blocks import Blocks
+from sklearn_boltz.networks.features._block_diagonal import BlockDiagonal
 
 # What is added to variances of features, in ratio to their mean.
 RIDGE = 1e-3
@@ -26,8 +26,9 @@ class Scaling:
             values.append(np.maximum(of_place[0], 0))
             vectors.append(of_place[1])
             inverses.append(np.linalg.inv(c))
-        self.values, self.vectors = np.concatenate(values), Blocks(vectors, self.dtype)
-        self.transposed, self.inverses = self.vectors.map(np.copy), Blocks(inverses, self.dtype)
+        self.values, self.vectors = np.concatenate(values), BlockDiagonal.of(vectors, self.dtype)
+        self.inverses = BlockDiagonal.of(inverses, self.dtype)
+        self.transposed = self.vectors.map(np.copy)
         self.squares = self.vectors.map(np.square)
         self.renew(objective)
 

@@ -5,32 +5,29 @@ from itertools import groupby
 import numpy as np
 
 
-class Blocks:
+class BlockDiagonal:
     """A matrix B with square blocks on its diagonal, and 0 elsewhere.
-
-    Blocks of the same size that follow each other are kept as one array, for products of all of
-    them at once.
 
     Parameters
     ----------
-    blocks : list of ndarray of shape (k, k)
-    dtype : dtype
+    stacks : list of ndarray of shape (n_blocks, k, k)
+        The blocks, those of the same size that follow each other together: they are multiplied at
+        once.
     """
 
-    def __init__(self, blocks, dtype):
-        groups = [list(own) for _, own in groupby(blocks, len)]
-        self._set([np.stack(own).astype(dtype) for own in groups])
-
-    def _set(self, stacks):
+    def __init__(self, stacks):
         ends = np.cumsum([stack.shape[0] * stack.shape[1] for stack in stacks])
         places = map(slice, [0, *ends[:-1]], ends)
         self._stacks, self._parts = stacks, list(zip(places, stacks, strict=True))
 
+    @classmethod
+    def of(cls, blocks, dtype):
+        """The matrix with some blocks, one after another."""
+        return cls([np.stack(list(own)).astype(dtype) for _, own in groupby(blocks, len)])
+
     def map(self, function):
         """The matrix of a function of arrays of blocks, which are transposed at first."""
-        other = object.__new__(Blocks)
-        other._set([function(stack.transpose(0, 2, 1)) for stack in self._stacks])
-        return other
+        return BlockDiagonal([function(stack.transpose(0, 2, 1)) for stack in self._stacks])
 
     def on_both_sides(self, matrix):
         """B M Bᵀ of a symmetric M that is 0 in the places of the blocks."""
