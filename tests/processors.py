@@ -18,7 +18,7 @@ from private import register_bytes
 
 TESTS = Path(__file__).parent
 # Fits that are compared with other fits and with oracles, and what these are made of: in a minute,
-# and the others.
+# and the others. What the guide prints is to be the same on all of them.
 QUICK = [
     "contract/test_same_table.py", "test_processors.py", "test_fvbm_solvers.py",
     "test_fvbm_missing.py", "test_fvbm_kernels.py", "test_rbm_kernels.py", "test_hadamard.py",
@@ -32,6 +32,7 @@ NUMERICAL = [
     "test_fvbm_separation.py", "test_fvbm_sparse.py", "test_joint_network.py", "test_location.py",
     "test_physics.py", "test_rbm_model.py", "test_rbm_sdcp.py", "test_statistics_graphs.py",
     "test_tap.py", "test_tap_estimators.py", "test_units.py",
+    "../README.md", "../doc/index.rst", "../doc/user_guide",
 ]  # fmt: skip
 
 
