@@ -343,3 +343,26 @@ def test_effects_of_two_ordered_columns_are_a_surface(logistic):
     for columns, message in [(["x", "x"], "two different"), (["word", "flag"], "a single number")]:
         with pytest.raises(ValueError, match=message):
             PairEffectDisplay.from_estimator(whole, columns)
+
+
+def test_hatches_are_where_the_interval_has_both_signs():
+    effect = np.array([[0.6, -0.3], [-0.5, 0.2]])
+
+    def drawn(half):
+        display = PairEffectDisplay(
+            effect=effect, values=[["a", "b"], ["c", "d"]], names=["x", "y"],
+            is_ordered=[False, False], band=None if half is None else effect + [[[-half]], [[half]]],
+        ).plot()  # fmt: skip
+        display.figure_.canvas.draw()
+        pixels = np.asarray(display.figure_.canvas.buffer_rgba()).astype(int)
+        rows, columns = np.linspace(*display.ax_.bbox.intervaly, 41), display.ax_.bbox.intervalx
+        middle = np.linspace(*columns, 41).astype(int)
+        return pixels[len(pixels) - 1 - rows.astype(int)][:, middle]
+
+    plain, none, some = map(drawn, (None, 0.1, 0.25))
+    assert_array_equal(none, plain)
+    differs = (some != plain).any(axis=2)
+    # The cell with 0.2 alone: x = b to the right, y = d above.
+    assert differs[22:39, 22:39].any()
+    differs[20:, 20:] = False
+    assert not differs.any()

@@ -206,10 +206,13 @@ class PairEffectDisplay:
             *axes, self.effect.T, cmap=cmap, vmin=-limit, vmax=limit, shading="nearest"
         )
         if self.band is not None:  # hatched where the interval has both signs
+            from matplotlib.colors import ListedColormap
+
             unsure = np.ma.masked_where(np.sign(self.band).prod(axis=0).T > 0, self.effect.T)
-            cover = self.ax_.pcolor(*axes, unsure, shading="nearest")
-            cover.set_array(None)
-            cover.set(facecolor="none", edgecolor="0.6", linewidth=0, hatch="////")
+            # Without an array of colours, matplotlib would draw masked cells, too.
+            nothing = ListedColormap(["none"])
+            cover = self.ax_.pcolor(*axes, unsure, shading="nearest", cmap=nothing)
+            cover.set(edgecolor="0.6", linewidth=0, hatch="////")
         if not self.is_ordered[0]:
             self.ax_.set_xticks(axes[0], self.values[0], rotation=90)
             self.ax_.set_yticks(axes[1], self.values[1])
