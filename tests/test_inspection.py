@@ -349,9 +349,10 @@ def test_hatches_are_where_the_interval_has_both_signs():
     effect = np.array([[0.6, -0.3], [-0.5, 0.2]])
 
     def drawn(half):
+        band = None if half is None else effect + [[[-half]], [[half]]]
         display = PairEffectDisplay(
             effect=effect, values=[["a", "b"], ["c", "d"]], names=["x", "y"],
-            is_ordered=[False, False], band=None if half is None else effect + [[[-half]], [[half]]],
+            is_ordered=[False, False], band=band,
         ).plot()  # fmt: skip
         display.figure_.canvas.draw()
         pixels = np.asarray(display.figure_.canvas.buffer_rgba()).astype(int)

@@ -1,5 +1,7 @@
 """TAPRBM and TAPDBM: the estimators around the mean-field equations."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,7 @@ def test_against_enumeration():
     assert_array_equal(model.transform(V), model.mean_hidden(V)[-1])
 
 
+@pytest.mark.skipif("SKLEARN_BOLTZ_ROUNDING" in os.environ, reason="each product has its own sums")
 @pytest.mark.parametrize("change", [{"persistent": True}, {"inference": "naive"}])
 def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
     X = digits[:150]
