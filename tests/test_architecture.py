@@ -185,7 +185,7 @@ LONGEST = 450
 LONGER = {
     "restricted/_boltzmann_machine.py": "public methods of all Boltzmann machines",
     "restricted/_rbm.py": "public methods of all RBMs, and their fit",
-    "statistics/_standard_errors.py": "to be divided",
+    "statistics/_standard_errors.py": "the page of `inference`, and what it computes",
     "units/_unit.py": "the protocol of units, which users implement",
 }
 
