@@ -85,9 +85,9 @@ class ColumnLayout:
 
     @property
     def n_effective(self):
-        """The same, where each number of a column of one-hot ones counts as half a number.
+        """How many numbers a row has, if each of a column of one-hot ones counts as half a number.
 
-        With twice the hidden units, tables of words and binned numbers are learned no better.
+        With twice the hidden units, tables of words and binned numbers are learned hardly better.
         """
         return self.n_numbers - self.widths[self.one_hot].sum() / 2
 

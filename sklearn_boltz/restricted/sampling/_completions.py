@@ -217,7 +217,6 @@ def mean_hidden(model, base, V, seed, workers):
     -------
     H : ndarray of shape (n_rows, n_hidden)
     """
-
     complete = Completer(model, base)
 
     def of_row(i):
@@ -225,8 +224,7 @@ def mean_hidden(model, base, V, seed, workers):
         H = complete.exact.mean_hidden(found.V) if found.H is None else found.H
         return np.exp(found.log_probability) @ H
 
-    work = len(V) * model.weights.size * ROW_CHAINS * ROW_STEPS
-    return np.array(workers.map(of_row, range(len(V)), work)).astype(model.dtype)
+    return _of_rows(of_row, model, len(V), workers).astype(model.dtype)
 
 
 def log_pseudo_likelihood(model, base, V, seed, workers):
@@ -257,8 +255,13 @@ def log_pseudo_likelihood(model, base, V, seed, workers):
         ]
         return float(sum(parts))
 
-    work = len(V) * model.weights.size * ROW_CHAINS * ROW_STEPS
-    return np.array(workers.map(of_row, range(len(V)), work))
+    return _of_rows(of_row, model, len(V), workers)
+
+
+def _of_rows(function, model, n_rows, workers):
+    """Results of a function of the number of a row, which draws what is missing there."""
+    work = n_rows * model.weights.size * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(function, range(n_rows), work))
 
 
 def _log_conditional(model, found, v, unit, states, log_weights):

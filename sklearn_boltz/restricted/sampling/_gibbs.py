@@ -16,7 +16,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     visible_fields,
 )
 from sklearn_boltz.units import Bernoulli, Categorical, _bernoulli_arrays
-from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw, bernoulli_mean
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 from sklearn_boltz.units._stacked import by_type
 
 # Persistent chains at most, unless there are more rows.
@@ -58,18 +58,24 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
 
     else:
         blocks, order = blocks_of_narrow_rows(len(V), sum(weights.shape)), None
+        of_layers = None
         if isinstance(model.weights, np.ndarray):
             model = model._replace(weights=weights.T)  # copied once
             model, order = visible_by_type(model) if n_steps else (model, None)
+            of_layers = parameters_of_layers(model)
 
         def block(rows):
             # Each block takes the same steps: a random number depends on its row as well.
             own, mine, columns = copy(stream), V[rows], slice(None) if order is None else order
             states = np.array(mine[:, columns], model.dtype, order="C")
             means = np.array(H[rows], model.dtype, order="C")
-            _run_chains_of_any_units(
-                model, states, means, n_steps, own, first_row + rows.start, from_hidden
-            )
+            here = first_row + rows.start
+            if of_layers is None:
+                _run_chains_of_any_units(model, states, means, n_steps, own, here, from_hidden)
+            else:
+                own.step = chains_of_layers(
+                    *of_layers, states, means, n_steps, from_hidden, own.seed, own.step, here
+                )
             mine[:, columns], H[rows] = states, means
             return own.step
 
@@ -93,25 +99,18 @@ def steps_of_transition(model):
     return stream.step
 
 
-def layers_for_kernel(model):
-    """`layers` and `runs` of `chains_of_layers`, or None for other units than bits and words."""
+def parameters_of_layers(model):
+    """What `chains_of_layers` takes of a model, or None if units are other than bits and words."""
     parts = [units for units, _ in model.visible.parts()]
     if not model.hidden.is_binary or any(type(u) not in (Bernoulli, Categorical) for u in parts):
         return None
-    runs = [units._runs for units in parts]
-    layers = [(len(units), len(own)) for units, own in zip(parts, runs, strict=True)]
-    return np.array(layers, dtype=np.intp), np.concatenate(runs)
+    bias = np.concatenate([units.intercept for units in parts])
+    runs = np.concatenate([units._runs for units in parts])
+    layers = np.array([(len(units), len(units._runs)) for units in parts], dtype=np.intp)
+    return model.weights_by_visible, bias, model.hidden.intercept, layers, runs
 
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
-    known = layers_for_kernel(model)
-    if known is not None:
-        bias = np.concatenate([units.intercept for units, _ in model.visible.parts()])
-        stream.step = chains_of_layers(
-            model.weights_by_visible, bias, model.hidden.intercept, *known, V, H, n_steps,
-            from_hidden, stream.seed, stream.step, first_row,
-        )  # fmt: skip
-        return
     hidden_field, visible_field = fields_by_kernels(model)
     field, parts = np.empty_like(V), model.visible.parts()
     parts = [(units, columns, np.empty((len(V), len(units)), V.dtype)) for units, columns in parts]
@@ -124,11 +123,7 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
             own[...] = field[:, columns]
             units._draw(own, stream, first_row)
             V[:, columns] = own
-    hidden_field(V, H)
-    if model.hidden.is_binary:
-        bernoulli_mean(H, model.hidden.intercept)
-    else:
-        H[...] = model.hidden.mean(H)
+    H[...] = model.hidden.mean(hidden_field(V))
 
 
 def _matmul(weights, rows, out=None):

@@ -84,8 +84,8 @@ class Schedule(NamedTuple):
         Limits of its length. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits
         0.02.
     patience_of_tables : (int, int)
-        The same with a last stage to come where not all columns are bits: tables of words and
-        numbers then have the same held-out log-likelihoods.
+        `patience` where a last stage comes and not all columns are bits: tables of words and
+        numbers then have held-out log-likelihoods as high as with more.
     ladder_share : float
         What a ladder that training needs may cost, as a part of the training.
     """
