@@ -6,6 +6,9 @@ DATA ?= ../shared/data
 # pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
 # What is never imported is not compiled to bytecode: half of the time of an installation.
 QUIETLY = -qq --no-warn-script-location --no-compile
+# Bytecode is kept, whatever the environment says: tests begin a hundred processes, and each would
+# compile scikit-learn anew.
+unexport PYTHONDONTWRITEBYTECODE
 # As [build-system] of pyproject.toml, to compile without an environment of pip's own.
 BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 # The commit that `make check` and `make net` compare with.

@@ -38,8 +38,10 @@ FITS = {
     "PCD-1": {"n_inner": 1, "n_gibbs": 1, "chains": "persistent", "centered": False},
     "decay": {"alpha": 1e-3},
     "not tracked": {"n_components": 15, "track_likelihood": False},
-    "early stopping": {"early_stopping": True, "n_components": 15},
-    "last stage": dict(early_stopping=True, max_iter=1000, batch_size=300, learning_rate=0.3),
+    "early stopping": {"early_stopping": True, "n_components": 15, "n_inner": 2},
+    "last stage": dict(
+        early_stopping=True, max_iter=1000, batch_size=300, learning_rate=1.0, n_inner=1, n_gibbs=1
+    ),
     "another model": {"init": SDCPRBM(5, max_iter=2, random_state=0)},
 }
 TAP_FITS = {
