@@ -195,6 +195,18 @@ def test_estimates_from_draws_are_near_those_of_all_cells():
     assert np.abs(again.score_samples(X) - complete.score_samples(X)).mean() < 0.03
 
 
+def test_all_complete_rows_count():
+    """At the maximum, values have the probabilities that they have in all rows, not in some."""
+    rng, n = np.random.default_rng(0), 20_000
+    z = rng.normal(size=n)
+    words = np.array(list("xyz"))[rng.integers(3, size=n) * (z > 0)]
+    a, b, c = rng.normal(size=(3, n))
+    X = pd.DataFrame({"a": z + a, "b": z + b, "c": c, "word": words})
+    model = FVBMPseudoLikelihood(columns=["binned"] * 3 + ["auto"]).fit(X)
+    found = model.predict_column_proba(X, "word").mean(axis=0)
+    assert_allclose(found, np.unique(words, return_counts=True)[1] / n, atol=1e-5)
+
+
 def test_columns_that_determine_each_other_have_their_shares():
     """A word and its number, both hidden: all are found that the most frequent word has.
 

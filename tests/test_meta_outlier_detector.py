@@ -252,7 +252,7 @@ def test_numbers_are_surprising_where_their_bin_is_thin():
 
 def test_far_numbers_are_improbable_beside_gaps_in_tables_too_large_for_a_network(monkeypatch):
     """An RBM draws completions; the densities inside of the last bin are added to both rows."""
-    monkeypatch.setattr("sklearn_boltz.meta._default.MOST_WORK", 0)
+    monkeypatch.setattr("sklearn_boltz.meta._default.MOST_FEATURES", 1)
     monkeypatch.setattr("sklearn_boltz.meta._default.N_BATCHES", 0)  # a few epochs will do
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"n": rng.normal(size=40), "word": rng.choice(["a", "b"], 40)})

@@ -17,7 +17,7 @@ from sklearn_boltz._methods import named
 from sklearn_boltz._tabular import Tabular
 from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.networks.features._fit import MOST_ROWS
+from sklearn_boltz.networks.features._basis import n_features
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import out_of_memory
@@ -46,9 +46,9 @@ DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
-# Largest number of rows times pairs of columns: up to this, the network takes about a minute. Where
-# some column has more than two values, only so many rows are used at a time.
-MOST_WORK = 1e8
+# Most functions of the columns of a network, one for a bit: there are as many couplings as pairs of
+# them. With more, it would take many minutes.
+MOST_FEATURES = 2048
 # Number of hidden units of the RBM.
 N_HIDDEN = 64
 # Its mini-batches: their number, and their rows. On four tables of 150 to 569 rows of real numbers,
@@ -229,15 +229,12 @@ def choose_density(table, n_rows, n_classes=0, **options):
     Returns
     -------
     density : FVBMPseudoLikelihood or SDCPRBM
-        The network of all pairs of columns. The RBM, if there are real numbers or the table is too
-        large.
+        The network of all pairs of columns. The RBM, if there are real numbers or too many columns.
     """
     n_values = [*table.n_categories.tolist(), *[n_classes] * (n_classes > 0)]
-    if max(n_values) > 2:
-        n_rows = min(n_rows, MOST_ROWS)
-    if all(n_values) and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        pairs = zip([*table.order_kinds, "nominal"], n_values, strict=False)
-        columns = [(kind, list(range(max(n, 2)))) for kind, n in pairs]
+    kinds = [*table.order_kinds, *["nominal"] * (n_classes > 0)]
+    if all(n_values) and n_features(kinds, n_values, n_rows) <= MOST_FEATURES:
+        columns = [(kind, list(range(max(n, 2)))) for kind, n in zip(kinds, n_values, strict=True)]
         return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.

@@ -65,6 +65,15 @@ def n_knots(n_columns, n_rows):
     return int(np.clip(MOST_HATS / max(n_columns, 1), FEWEST_KNOTS, most))
 
 
+def n_features(kinds, n_values, n_rows):
+    """The number of functions of all columns, about, of which each has a kind and some values."""
+    if max(n_values) <= 2:
+        return len(n_values)
+    most = {"nominal": MOST_VALUES}
+    knots = n_knots(sum(kind not in most for kind in kinds), n_rows)
+    return sum(min(n, most.get(kind, knots)) for kind, n in zip(kinds, n_values, strict=True))
+
+
 def of_order(shares, positions, most_knots=MOST_KNOTS):
     """Smooth functions of states at some positions, linear between knots.
 

@@ -32,8 +32,9 @@ MOST_TO_TOL, NEAR = 10, 1.0
 N_SWEEPS = 3
 # From which round on the prior is estimated, and in which rounds the scaling is.
 PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
-# Rows of a round with completions at most, of a random choice; and of the first rounds at least.
-MOST_ROWS, FEWEST_ROWS = 2**14, 2000
+# Rows of a round with completions at most, of a random choice; and of the first rounds at least, or
+# with many features, whose squares times the rows are at most as many as this beyond.
+MOST_ROWS, FEWEST_ROWS, MOST_WORK = 2**14, 2000, 2e9
 # Complete rows at most with which a fit goes on to the maximum.
 MOST_COMPLETE = 2**16
 # Draws of all incomplete rows together, about, of small tables.
@@ -60,6 +61,7 @@ class Rounds:
     def __init__(self, bases, codes, weights, n_draws):
         n_features = sum(basis.features.shape[1] for basis in bases)
         self.total, self.completes = float(weights.sum()), n_draws > 0
+        self.most_rows = int(np.clip(MOST_WORK / n_features**2, FEWEST_ROWS, MOST_ROWS))
         incomplete = (codes < 0).any(axis=1)
         self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_COMPLETE
         is_small = self.is_exact and len(codes) * n_features <= FEW_FEATURES
@@ -136,7 +138,7 @@ class Rounds:
         """The steps of round k at most."""
         if k == 0 or self.is_exact:
             return STEPS_COMPLETE if k else FIRST_STEPS
-        n_rows = min(len(self.codes), MOST_ROWS)
+        n_rows = min(len(self.codes), self.most_rows)
         return int(np.clip(ROWS_OF_STEPS // n_rows, FEWEST_STEPS, MOST_STEPS))
 
     def _advance(self, objective, network, scaling, n_steps, monitor):
@@ -175,16 +177,16 @@ class Rounds:
     def _penalty(self):
         return (self.prior.precision() / self.total).astype(self.dtype)
 
+    def _some_rows(self, share):
+        """A random choice of a share of the rows, within bounds."""
+        n = len(self.codes)
+        size = min(n, self.most_rows, max(int(n * share), FEWEST_ROWS))
+        return np.arange(n) if size == n else np.sort(self.generator.choice(n, size, replace=False))
+
     def objective(self, network, share=1.0):
         """The objective of a share of the rows, with draws of their missing cells."""
-        rows = _some_rows(len(self.codes), 1.0 if self.is_exact else share, self.generator)
+        rows = np.arange(len(self.codes)) if self.is_exact else self._some_rows(share)
         codes, hidden = self.codes[rows], self.missing[rows]
         if self.completes and hidden.any():
             codes = network.model().draws(codes, N_SWEEPS, self.generator)
         return FeatureObjective(network, codes, ~hidden, self.weights[rows], self._penalty())
-
-
-def _some_rows(n, share, generator):
-    """A random choice of a share of the rows, within bounds."""
-    size = min(n, MOST_ROWS, max(int(n * share), FEWEST_ROWS))
-    return np.arange(n) if size == n else np.sort(generator.choice(n, size, replace=False))

@@ -23,8 +23,10 @@ N_STEPS, N_MORE = 50, 5
 # By default, such completions of a row in each of 20 rounds; their seed: a fit is deterministic.
 N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws; and
-# these draws of all rows together, about, if the rows are fewer.
-MAX_CELLS, MAX_DRAWS = 2**19, 2**13
+# these draws of all rows together, about, if the rows are fewer; with many columns, so many that
+# their squares times the draws are this. On 400 rows of 500 bits it makes no difference to what is
+# predicted, and a fit takes two thirds of the time.
+MAX_CELLS, MAX_DRAWS, MAX_WORK = 2**19, 2**13, 8e8
 # A round ends when a step gains less than this share of what its first one did: new draws move the
 # maximum anyway. With .05, there are half as many evaluations again, and hidden cells are predicted
 # equally well.
@@ -67,7 +69,8 @@ def _rounds(task, initial, method, first, n_draws, rounds):
         return "converged"
     if initial[0] is None and initial[1] is None:
         initial = _fit.near_maximum(task, initial, first, 1e-3)
-    limits = {"max_entries": MAX_CELLS, "n_draws": n_draws, "max_draws": MAX_DRAWS}
+    n_draws_of_all = min(MAX_DRAWS, MAX_WORK / len(task.varying) ** 2)
+    limits = {"max_entries": MAX_CELLS, "n_draws": n_draws, "max_draws": n_draws_of_all}
     rows, draw = IncompleteRows(*task.rows(), task.problem.n_values, **limits), drawing()
     most = _fit.MAX_ITER[method.name] if rows.is_exact else MOST_STEPS
     converged = maximise(
