@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_254, "classes": 271, "functions": 3539, "lines of tests": 30_956,
+    "lines of code": 29_258, "classes": 271, "functions": 3542, "lines of tests": 30_956,
     "lines of benchmarks": 8238,
 }  # fmt: skip
 

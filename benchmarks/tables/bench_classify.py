@@ -63,7 +63,7 @@ def restricted(X, seed):
         return RBMClassifier(unseen="missing", random_state=seed)
     if X.shape[1] == 64:  # grey levels from 0 to 16
         grey = FunctionTransformer(lambda X: X / 16)
-        return make_pipeline(grey, RBMClassifier(random_state=seed))
+        return make_pipeline(grey, RBMClassifier(columns="probability", random_state=seed))
     return RBMClassifier(columns="gaussian", random_state=seed)
 
 

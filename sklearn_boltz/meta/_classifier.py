@@ -55,12 +55,12 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     ----------
     estimator : estimator, default=None
         A density model with `score_samples`. None means a network of all pairs of columns
-        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`); above 2,048 columns, where strings count
-        once for each of their values, an RBM. A :class:`~sklearn.frozen.FrozenEstimator` is a
-        density of the columns and the class, as its last column, that is fitted already. By
-        default, strings are modelled as they are, and so are columns of numbers with at most 8
-        different values. Other columns of numbers are put into 8 bins between quantiles; the
-        density is a histogram within a bin, with heavy tails.
+        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`); above 2,048 values of all columns (of a
+        number, 4 to 16), an RBM. A :class:`~sklearn.frozen.FrozenEstimator` is a density of the
+        columns and the class, as its last column, that is fitted already. By default, strings are
+        modelled as they are, and so are columns of numbers with at most 8 different values. Other
+        columns of numbers are put into 8 bins between quantiles; the density is a histogram within
+        a bin, with heavy tails.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,

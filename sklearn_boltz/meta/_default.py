@@ -46,7 +46,7 @@ DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
-# Most functions of the columns of a network, one for a bit: there are as many couplings as pairs of
+# Most functions of the columns of a network, two of a bit: there are as many couplings as pairs of
 # them. With more, it would take many minutes.
 MOST_FEATURES = 2048
 # Number of hidden units of the RBM.

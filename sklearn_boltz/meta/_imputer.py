@@ -73,12 +73,12 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     estimator : estimator, default=None
         A density model with a method `impute`, such as
         :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None means a network of all pairs of columns
-        with an estimated penalty; above 2,048 columns, where strings count once for each of their
-        values, an RBM. Whole numbers with at most 20 different values are levels; other numbers,
-        and dates, are in bins. Couplings are smooth functions of the order of levels and of bins.
-        The mean of a number is that of the network and that of a linear regression on the other
-        cells of its row, which follows order inside bins, with the inverse variances of both as
-        weights. A :class:`~sklearn.frozen.FrozenEstimator` is taken as it is fitted.
+        with an estimated penalty; above 2,048 values of all columns (of a number, 4 to 16), an RBM.
+        Whole numbers with at most 20 different values are levels; other numbers, and dates, are in
+        bins. Couplings are smooth functions of the order of levels and of bins. The mean of a
+        number is that of the network and that of a linear regression on the other cells of its row,
+        which follows order inside bins, with the inverse variances of both as weights. A
+        :class:`~sklearn.frozen.FrozenEstimator` is taken as it is fitted.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,

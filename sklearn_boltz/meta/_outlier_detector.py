@@ -66,10 +66,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         A density model with `score_samples` or `free_energy`. Missing cells are completed by its
         method `impute`; without that method, the score is the log-probability of the observed
         cells. None means a network of all pairs of columns
-        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`); above 2,048 columns, where strings count
-        once for each of their values, an RBM. By default, strings are modelled as they are, and so
-        are columns of numbers with at most 8 different values. Other columns of numbers, and dates,
-        are put into 8 bins between quantiles, with a histogram inside of each and heavy tails.
+        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`); above 2,048 values of all columns (of a
+        number, 4 to 16), an RBM. By default, strings are modelled as they are, and so are columns
+        of numbers with at most 8 different values. Other columns of numbers, and dates, are put
+        into 8 bins between quantiles, with a histogram inside of each and heavy tails.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,

@@ -1,5 +1,7 @@
 """Units of several types in one layer."""
 
+from functools import cached_property
+
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import concatenated, for_kernels, is_foreign
@@ -56,12 +58,25 @@ class Stacked(UnitType):
     def _dtype(self):
         return self.layers[0]._dtype
 
-    # Values and bounds.
+    # Values and bounds. What layers do not change while they learn is asked of them once.
 
-    @property
+    @cached_property
     def widths(self):
         """Number of columns of each unit: an array of int of shape (n_units,)."""
         return np.concatenate([units.widths for units in self.layers])
+
+    @cached_property
+    def _columns(self):
+        ends = np.cumsum(self.widths).tolist()
+        return list(map(slice, [0, *ends[:-1]], ends))
+
+    def columns_of(self, unit):
+        return self._columns[unit]
+
+    @cached_property
+    def _places(self):
+        """The layer of each unit, and its number there."""
+        return [(units, k) for units in self.layers for k in range(units.n_units)]
 
     @property
     def one_hot(self):
@@ -78,7 +93,7 @@ class Stacked(UnitType):
         """V of the unbounded columns, infinite for the others: an array of shape (n_columns,)."""
         return np.concatenate([units.tail_precision for units in self.layers])
 
-    @property
+    @cached_property
     def width(self):
         """Number of columns of a unit; None if the units differ."""
         first, *others = (units.width for units in self.layers)
@@ -118,11 +133,8 @@ class Stacked(UnitType):
         return [states for units in self.layers for states in units.unit_states()]
 
     def state_shares(self, unit, values):
-        for units in self.layers:
-            if unit < units.n_units:
-                break
-            unit -= units.n_units
-        return units.state_shares(unit, values)
+        units, own = self._places[unit]
+        return units.state_shares(own, values)
 
     def nearest(self, X):
         return self._joined("nearest", X)

@@ -67,8 +67,6 @@ def n_knots(n_columns, n_rows):
 
 def n_features(kinds, n_values, n_rows):
     """The number of functions of all columns, about, of which each has a kind and some values."""
-    if max(n_values) <= 2:
-        return len(n_values)
     most = {"nominal": MOST_VALUES}
     knots = n_knots(sum(kind not in most for kind in kinds), n_rows)
     return sum(min(n, most.get(kind, knots)) for kind, n in zip(kinds, n_values, strict=True))
