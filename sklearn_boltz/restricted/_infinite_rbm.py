@@ -138,7 +138,7 @@ class InfiniteRBM(BaseRBM):
         each unit.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness.
+        The source of randomness. With None, each fit draws other numbers.
 
     Attributes
     ----------

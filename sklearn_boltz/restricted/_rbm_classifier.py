@@ -154,6 +154,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.
+        With None, each fit draws other numbers.
 
     Attributes
     ----------

@@ -181,7 +181,8 @@ class TAPDBM(BaseTAP):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows, and the values of
-        hidden units on which the next layer is pre-trained.
+        hidden units on which the next layer is pre-trained. With None, each fit draws other
+        numbers.
 
     Attributes
     ----------

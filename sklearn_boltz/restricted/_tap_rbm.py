@@ -138,6 +138,7 @@ class TAPRBM(BaseTAP):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.
+        With None, each fit draws other numbers.
 
     Attributes
     ----------
