@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from private import _bar
-from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
+    FVBMPseudoLikelihood,
+    SparseFVBM,
+)
 from sklearn_boltz.statistics import bootstrap
 
 
@@ -26,6 +31,7 @@ def test_bars(verbose, capsys, no_delay):
     X, shown = table(), {}
     steps = {
         "iterations": lambda: BoltzmannImputer(verbose=verbose).fit(X),
+        "penalties": lambda: SparseFVBM(verbose=verbose).fit(X),
         "rows": lambda: BoltzmannImputer(verbose=verbose).fit(X).transform(X),
         "scores": lambda: BoltzmannOutlierDetector(verbose=verbose).fit(X),
         "bootstrap": lambda: bootstrap(

@@ -484,7 +484,9 @@ class SparseFVBM(Network):
         if len(task.varying) < 2:
             return sparse, sparse.without_pairs()
         gamma = GAMMA if self.ebic_gamma is None else self.ebic_gamma
-        found = sparse.choose(rows.codes, rows.weights, how=alpha, gamma=gamma, cv=self.cv)
+        found = sparse.choose(
+            rows.codes, rows.weights, how=alpha, gamma=gamma, cv=self.cv, verbose=self.verbose
+        )
         if sparse.norms is not None:
             found["_norms"] = np.zeros((self.n_features_in_,) * 2)
             found["_norms"][np.ix_(task.varying, task.varying)] = sparse.norms
