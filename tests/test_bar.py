@@ -31,6 +31,7 @@ def test_bars(verbose, capsys, no_delay):
     X, shown = table(), {}
     steps = {
         "iterations": lambda: BoltzmannImputer(verbose=verbose).fit(X),
+        "rounds": lambda: FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X),
         "penalties": lambda: SparseFVBM(verbose=verbose).fit(X),
         "rows": lambda: BoltzmannImputer(verbose=verbose).fit(X).transform(X),
         "scores": lambda: BoltzmannOutlierDetector(verbose=verbose).fit(X),
@@ -45,6 +46,8 @@ def test_bars(verbose, capsys, no_delay):
         run()
         shown[what] = capsys.readouterr().err
     for what, text in shown.items():
-        assert (what in text) == bool(verbose), what
+        name = "iterations" if what == "rounds" else what
+        assert (name in text) == bool(verbose), what
     if verbose:
+        assert "/30" in shown["iterations"] and "/500" not in shown["rounds"]
         assert "3/3" in shown["bootstrap"] and "<" in shown["bootstrap"]  # the time that is left

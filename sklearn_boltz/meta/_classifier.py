@@ -103,7 +103,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of each fit, and the result of the calibration, and show a bar
-        with the time left, of what takes more than two seconds.
+        of what takes more than two seconds, with the time left where it is known.
 
     Attributes
     ----------

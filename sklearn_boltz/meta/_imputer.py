@@ -119,7 +119,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of the fit, and the share of the cells that are missing, and
-        show a bar with the time left, of what takes more than two seconds.
+        show a bar of what takes more than two seconds, with the time left where it is known.
 
     Attributes
     ----------

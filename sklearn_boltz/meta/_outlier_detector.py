@@ -101,8 +101,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
-        share of the rows that are outliers, and show a bar with the time left, of what takes more
-        than two seconds.
+        share of the rows that are outliers, and show a bar of what takes more than two seconds,
+        with the time left where it is known.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Bars of long computations, with the time that is left."""
+"""Bars of long computations, with the time that is left where the number of steps is known."""
 
 from contextlib import nullcontext
 
