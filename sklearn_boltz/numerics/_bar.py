@@ -14,7 +14,7 @@ class NoBar(nullcontext):
     Each of tqdm takes a lock that all threads share, and an interrupt there would keep it for ever.
     """
 
-    disable, total = True, 0
+    disable, n, total = True, 0, 0
 
     def update(self):
         """Show nothing."""
