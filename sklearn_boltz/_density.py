@@ -373,9 +373,14 @@ class Density(
         kinds = [kind or self._kind_of_codes(j) for j, kind in enumerate(self._encoder.kinds)]
         return dict(zip(self._keys(), kinds, strict=True))
 
+    @property
+    def _tells(self):
+        """Whether to print lines: inside of another estimator, that one does."""
+        return self.verbose and not self._reads_codes
+
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
-        if self.verbose and not self._reads_codes:
+        if self._tells:
             print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     @property

@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 
 from private import _bar
-from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    SparseFVBM,
+)
 from sklearn_boltz.statistics import bootstrap
 
 
@@ -24,8 +33,17 @@ def table(n=300):
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_bars(verbose, capsys, no_delay):
     X, shown = table(), {}
+    bits = X.isna().astype(int)
     steps = {
         "iterations": lambda: BoltzmannImputer(verbose=verbose).fit(X),
+        "rounds": lambda: FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X),
+        "penalties": lambda: SparseFVBM(verbose=verbose).fit(X),
+        "epochs": lambda: SDCPRBM(2, max_iter=3, verbose=verbose).fit(X),
+        "layer 2": lambda: TAPDBM((2, 2), max_iter=1, pretrain_max_iter=1, verbose=verbose).fit(
+            bits
+        ),
+        "units": lambda: InfiniteRBM(2, verbose=verbose).fit(bits),
+        "moves": lambda: FSLLDensity(verbose=verbose).fit(X),
         "rows": lambda: BoltzmannImputer(verbose=verbose).fit(X).transform(X),
         "scores": lambda: BoltzmannOutlierDetector(verbose=verbose).fit(X),
         "bootstrap": lambda: bootstrap(
@@ -39,6 +57,27 @@ def test_bars(verbose, capsys, no_delay):
         run()
         shown[what] = capsys.readouterr().err
     for what, text in shown.items():
-        assert (what in text) == bool(verbose), what
+        name = "iterations" if what == "rounds" else what
+        assert (name in text) == bool(verbose), what
     if verbose:
-        assert "3/3" in shown["bootstrap"] and "<" in shown["bootstrap"]  # the time that is left
+        assert "/30" in shown["iterations"] and "/500" not in shown["rounds"]
+        for what in ("bootstrap", "epochs"):
+            assert "3/3" in shown[what] and "<" in shown[what]  # the time that is left
+
+
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_lines_and_the_bar_of_an_rbm(verbose, capsys, no_delay):
+    SDCPRBM(2, max_iter=3, verbose=verbose).fit(table())
+    printed = capsys.readouterr()
+    lines = [line.split(":")[0] for line in printed.out.splitlines()[2:]]
+    epochs = [f"[SDCPRBM] epoch {k + 1}" for k in range(3)] if verbose > 1 else []
+    assert lines == [*epochs, "[SDCPRBM] end, epoch 3"]
+    assert ("epochs" in printed.err) == (verbose == 1)
+
+
+def test_the_length_of_a_last_stage_is_known(capsys, no_delay, monkeypatch):
+    short = dict(patience=(1, 1), longest_stage=(1, 1), last_epochs=(4, 4))
+    monkeypatch.setattr(SDCPRBM, "_schedule", SDCPRBM._schedule._replace(**short))
+    bits = np.random.default_rng(0).integers(2, size=(200, 3))
+    model = SDCPRBM(2, verbose=1, random_state=0).fit(bits)
+    assert f"{model.n_iter_}/{model.n_iter_} " in capsys.readouterr().err

@@ -255,6 +255,15 @@ def test_tables_with_words_and_gaps_stay_on_the_workers(client, kind):
     pd.testing.assert_frame_equal(found, wanted)
 
 
+def test_dask_frames_are_filled_by_partitions(client):
+    X = pd.DataFrame({"a": ["x", "y"] * 30, "b": ["u", "v"] * 30}).mask(np.eye(60, 2) > 0)
+    imputer, parts = BoltzmannImputer().fit(X), dd.from_pandas(X, npartitions=2)
+    with pytest.raises(ValueError, match=r"X\.map_partitions\(model\.transform\)"):
+        imputer.transform(parts)
+    filled = parts.map_partitions(imputer.transform).compute()
+    pd.testing.assert_frame_equal(filled, imputer.transform(X), check_dtype=False)
+
+
 def test_errors_on_workers_name_the_batch(client, X):
     bad = X.copy()
     bad[100, 2] = 7

@@ -92,10 +92,11 @@ def learn(counts, groups, settings, end_iteration):
     history = SearchHistory(
         cost, lambda: end_iteration(lambda: terms(parts, len(n_values))), settings.verbose
     )
-    for group, source in zip(groups, sources, strict=True):
-        state = SearchState(math.log(source.space.size), source.cost)
-        parts.append((group, source.space, state))
-        converged &= search_part(state, source, history, settings, len(n_values))
+    with history.bar:
+        for group, source in zip(groups, sources, strict=True):
+            state = SearchState(math.log(source.space.size), source.cost)
+            parts.append((group, source.space, state))
+            converged &= search_part(state, source, history, settings, len(n_values))
     return rows, weights, terms(parts, len(n_values)), converged, history
 
 

@@ -107,8 +107,8 @@ class FSLLDensity(DiscreteDensity):
         error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns and a line at the end of a fit; if greater
-        than 1, a line for each move.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar of the moves after two seconds; if greater, print a line for each.
 
     Attributes
     ----------
@@ -407,7 +407,7 @@ class FSLLDensity(DiscreteDensity):
                 },
             )
         self._tell_columns()
-        if self.verbose:
+        if self._tells:
             print(f"[FSLLDensity] end: {history}")
         return self
 

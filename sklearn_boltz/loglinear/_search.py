@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from sklearn_boltz.loglinear._dual_update import active_changes
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Terms looked at for joint appending, and appended at once at most.
@@ -86,7 +87,7 @@ class SearchHistory:
     end_iteration : callable
         Called after each move; returns whether to stop.
     verbose : int
-        Whether to print a line for each move, if greater than 1.
+        Show a bar if 1, and print a line for each move if greater.
 
     Attributes
     ----------
@@ -102,6 +103,7 @@ class SearchHistory:
         self.cost_path, self.n_basis_path, self.stopped = [cost], [0], False
         self.seconds, self._time = [], time.perf_counter()
         self._end_iteration, self._verbose = end_iteration, verbose
+        self.bar = progress_bar("moves", None, verbose == 1)
 
     @property
     def n_moves(self):
@@ -117,6 +119,7 @@ class SearchHistory:
             self.seconds.append(time.perf_counter() - self._time)
             self.cost_path.append(elsewhere + state.cost)
             self.n_basis_path.append(n_elsewhere + len(state.codes))
+            self.bar.update()
             if self._verbose > 1:
                 print(f"[FSLLDensity] move {self.n_moves}: {self}")
             self.stopped = self._end_iteration() or self.stopped

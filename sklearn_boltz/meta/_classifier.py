@@ -24,6 +24,7 @@ from sklearn_boltz.meta._default import (
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
+from sklearn_boltz.numerics._random import fixed
 from sklearn_boltz.tables._batches import with_labels
 from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
@@ -97,11 +98,12 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit of `estimator` if it is random, and for the choice of
-        held-out rows. The fit of the default network is not random.
+        held-out rows. The fit of the default network is not random. With None, fits of the same
+        rows agree, as with 0.
 
     verbose : int, default=0
         If positive, print the time of each fit, and the result of the calibration, and show a bar
-        with the time left, of what takes more than two seconds.
+        of what takes more than two seconds, with the time left where it is known.
 
     Attributes
     ----------
@@ -262,7 +264,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         check_consistent_length(X, labels)
         kept, X, weights = self._counted(X, sample_weight)
         y = self._learn_classes(labels, kept, weights)
-        generator = check_random_state(self.random_state)
+        generator = check_random_state(fixed(self.random_state))
         self._densities, rows = self._unfitted(X, y, weights, generator)
         weights = None if sample_weight is None else weights
         self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0

@@ -241,7 +241,7 @@ def choose_density(table, n_rows, n_classes=0, **options):
     max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)
     return SDCPRBM(
         N_HIDDEN, columns=list(map(_unit, n_values)), batch_size=BATCH_SIZE, max_iter=max_iter,
-        track_likelihood=False,
+        track_likelihood=False, verbose=options.get("verbose", 0),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._bar import counted, progress_bar
+from sklearn_boltz.numerics._random import fixed
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -112,12 +113,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         :class:`joblib.parallel_config`. The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness, for the fit and for draws. With None, modes, means and
-        probabilities of cells are the same in each call.
+        The source of randomness, for the fit and for draws. With None, fits of the same table
+        agree, and modes, means and probabilities of cells are the same in each call; only
+        ``how="sample"`` and `multiple_imputations` draw anew.
 
     verbose : int, default=0
         If positive, print the time of the fit, and the share of the cells that are missing, and
-        show a bar with the time left, of what takes more than two seconds.
+        show a bar of what takes more than two seconds, with the time left where it is known.
 
     Attributes
     ----------
@@ -244,7 +246,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         self._fills_cells(estimator, self.how)
         rows = self._rows(X)
-        estimator = seeded(estimator, check_random_state(self.random_state))
+        estimator = seeded(estimator, check_random_state(fixed(self.random_state)))
         own_weights = None if sample_weight is None else weights
         self.estimator_, seconds = timed_fit(estimator, rows.codes, own_weights, rows.table)
         if isinstance(self.estimator_, Network):
@@ -412,8 +414,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _generator(self, how):
         """The source of randomness: probabilities are the same in each call, unlike draws."""
-        is_fixed = self.random_state is None and how != "sample"
-        return check_random_state(0 if is_fixed else self.random_state)
+        seed = self.random_state if how == "sample" else fixed(self.random_state)
+        return check_random_state(seed)
 
     def _completed(self, X, how, n_tables):
         """Tables without missing cells, with indicators if these are wanted."""

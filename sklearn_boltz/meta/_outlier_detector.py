@@ -26,6 +26,7 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._bar import counted, progress_bar
+from sklearn_boltz.numerics._random import fixed
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -96,12 +97,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         The source of randomness, for the folds, for the fit of `estimator` if it is random, and for
         its completions of rows with missing cells: each call of `score_samples` draws the same
         completions of a row, whatever the other rows are. With the default network, only the folds
-        are random.
+        are random. With None, fits of the same table agree, as with 0.
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
-        share of the rows that are outliers, and show a bar with the time left, of what takes more
-        than two seconds.
+        share of the rows that are outliers, and show a bar of what takes more than two seconds,
+        with the time left where it is known.
 
     Attributes
     ----------
@@ -236,7 +237,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return self
         X = self._read(X, reset=True)
         whole, (kept, X, weights) = X, self._counted(X, sample_weight)
-        generator = check_random_state(self.random_state)
+        generator = check_random_state(fixed(self.random_state))
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
         rows = self._rows(X)

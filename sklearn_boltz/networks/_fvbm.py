@@ -144,7 +144,8 @@ class FVBMPseudoLikelihood(Network):
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
-        bar with the time left after two seconds; if greater, print a line for each iteration.
+        bar after two seconds, with the time left where the number of iterations is known; if
+        greater, print a line for each iteration.
 
     Attributes
     ----------

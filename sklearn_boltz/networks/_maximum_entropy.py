@@ -14,7 +14,7 @@ from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._terms import further_of, message
-from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._random import fixed, make_generator
 from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._phrases import join_columns
 
@@ -91,11 +91,13 @@ class MaximumEntropy(Network):
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness with a sampler, more than 25 columns, or columns of more than two
-        values. All other fits are deterministic.
+        values. With None, fits of the same rows agree, as with 0. All other fits are
+        deterministic.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
-        bar with the time left after two seconds; if greater, print a line for each iteration.
+        bar after two seconds, with the time left where the number of iterations is known; if
+        greater, print a line for each iteration.
 
     Attributes
     ----------
@@ -267,7 +269,7 @@ class MaximumEntropy(Network):
     def _plan(self, rows, batches, initial):
         if not rows.coding.is_binary:
             self._check_options(rows)
-            generator = make_generator(self.random_state)
+            generator = make_generator(fixed(self.random_state))
             return self._plan_of_features(rows, initial, N_DRAWS, generator)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
         task, found = self._task(rows, batches, alpha), {"alpha_": alpha}
@@ -279,7 +281,7 @@ class MaximumEntropy(Network):
         elif not task.is_exact:
             self._check_few(task, rows)
         if not task.is_exact or (self.sampler is not None and len(task.varying)):
-            generator = make_generator(self.random_state)
+            generator = make_generator(fixed(self.random_state))
             steps = partial(maximise_by_sampling, task, initial, generator, further, self.sampler)
             monitor = self._monitor(MAX_ITER["sampling"], self.moment_tol)
             return task, "sampling", steps, monitor, found

@@ -259,7 +259,7 @@ class Network(Drawing, Likelihoods):
                     history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
         self._tell_columns()
-        if self.verbose and not self._reads_codes:
+        if self._tells:
             last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")

@@ -146,7 +146,8 @@ class SparseFVBM(Network):
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
-        bar with the time left after two seconds; if greater, print a line for each iteration.
+        bar after two seconds, with the time left where the number of iterations is known; if
+        greater, print a line for each iteration.
 
     Attributes
     ----------
@@ -484,7 +485,9 @@ class SparseFVBM(Network):
         if len(task.varying) < 2:
             return sparse, sparse.without_pairs()
         gamma = GAMMA if self.ebic_gamma is None else self.ebic_gamma
-        found = sparse.choose(rows.codes, rows.weights, how=alpha, gamma=gamma, cv=self.cv)
+        found = sparse.choose(
+            rows.codes, rows.weights, how=alpha, gamma=gamma, cv=self.cv, verbose=self.verbose
+        )
         if sparse.norms is not None:
             found["_norms"] = np.zeros((self.n_features_in_,) * 2)
             found["_norms"][np.ix_(task.varying, task.varying)] = sparse.norms

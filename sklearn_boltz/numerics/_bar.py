@@ -1,4 +1,4 @@
-"""Bars of long computations, with the time that is left."""
+"""Bars of long computations, with the time that is left where the number of steps is known."""
 
 from contextlib import nullcontext
 
@@ -14,7 +14,7 @@ class NoBar(nullcontext):
     Each of tqdm takes a lock that all threads share, and an interrupt there would keep it for ever.
     """
 
-    disable = True
+    disable, n, total = True, 0, 0
 
     def update(self):
         """Show nothing."""

@@ -20,6 +20,11 @@ def make_generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
+def fixed(random_state):
+    """Return `random_state`, or 0 for None: then each fit draws the same numbers."""
+    return 0 if random_state is None else random_state
+
+
 def spins_of_sampler(sampler, J, h, n_samples, rng):
     """Rows of ±1, float64 (n_samples, d), that the `sampler` of `MaximumEntropy` draws."""
     spins = np.asarray(sampler(J.copy(), h.copy(), n_samples, rng))

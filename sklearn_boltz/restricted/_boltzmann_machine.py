@@ -161,10 +161,9 @@ class BaseBoltzmannMachine(Density):
     }
 
     def _tell(self, number, figures, of="epoch"):
-        """Print figures of an epoch if `verbose` is set."""
-        if self.verbose:
-            figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-            print(f"[{type(self).__name__}] {of} {number}: {figures}")
+        """Print figures of an epoch."""
+        figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
     def _warn_of_trouble(self, message):
         """Warn that a fit failed, if there is a message."""

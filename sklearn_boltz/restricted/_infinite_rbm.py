@@ -134,11 +134,12 @@ class InfiniteRBM(BaseRBM):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns, the number of rows to train on, and a line for
-        each unit.
+        If positive, print the kinds of the columns, the number of rows to train on, and a line at
+        the end of a fit; if 1, show a bar after two seconds, with the time left up to
+        `max_components` without early stopping; if greater, print a line for each unit.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness.
+        The source of randomness. With None, each fit draws other numbers.
 
     Attributes
     ----------

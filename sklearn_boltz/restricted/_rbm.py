@@ -16,6 +16,7 @@ from sklearn_boltz.numerics._arrays import (
     like,
     numpy_dtype,
 )
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -121,25 +122,35 @@ class BaseRBM(BaseBoltzmannMachine):
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
-            if self.verbose:
-                self._tell_columns()
+            self._tell_columns()
+            if self._tells:
                 self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
+            bar = progress_bar(f"{plan.name}s", None if stops else plan.n_epochs, self.verbose == 1)
             with (
                 Workers(self.n_jobs) as workers,
                 iterations(self, X, y, name=plan.name, max_iter=plan.n_epochs) as end_epoch,
             ):
 
                 def tell(training):
-                    self._tell(training.n_epochs, training.figures(training.n_epochs), plan.name)
+                    bar.update()
+                    if training.mean is not None:  # in the last stage, whose length is known
+                        bar.total = bar.n + plan.stages.last_epochs - training.mean.n_epochs
+                    if self.verbose > 1:
+                        n_epochs = training.n_epochs
+                        self._tell(n_epochs, training.figures(n_epochs), plan.name)
                     return end_epoch(partial(self._attributes, training))
 
-                training, status = train(training, rows, monitor, plan, workers, tell)
-                training, status = self._settled(training, status, rows, monitor, workers, tell)
+                with bar:
+                    training, status = train(training, rows, monitor, plan, workers, tell)
+                    training, status = self._settled(training, status, rows, monitor, workers, tell)
                 nothing_new = training.n_epochs == n_before and not training.before
                 if status == "interrupted" and nothing_new:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
+                if self._tells:
+                    kept = training.of_epoch
+                    self._tell(kept, training.measured(kept), f"end, {plan.name}")
                 if status != "interrupted":
                     check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)

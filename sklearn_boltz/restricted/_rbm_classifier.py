@@ -150,10 +150,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns, and a line for each epoch.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar after two seconds, with the time left without early stopping; if greater, print a line
+        for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.
+        With None, each fit draws other numbers.
 
     Attributes
     ----------

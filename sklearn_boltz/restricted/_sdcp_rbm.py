@@ -209,10 +209,12 @@ class SDCPRBM(MiniBatchEstimator):
 
     verbose : int, default=0
         If positive, print the kinds of the columns, the settings that were chosen automatically,
-        and a line for each epoch.
+        and a line at the end of a fit; if 1, show a bar after two seconds, with the time left where
+        the number of epochs is known; if greater, print a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.
+        With None, each fit draws other numbers.
 
     Attributes
     ----------

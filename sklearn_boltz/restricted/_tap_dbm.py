@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import dense, validate_arguments
 from sklearn_boltz._warnings import warn
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
@@ -177,11 +178,13 @@ class TAPDBM(BaseTAP):
 
     verbose : int, default=0
         If positive, print the kinds of the columns, the settings that were chosen automatically,
-        and a line for each epoch.
+        and a line at the end of a fit; if 1, show a bar after two seconds, with the time left where
+        the number of epochs is known; if greater, print a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows, and the values of
-        hidden units on which the next layer is pre-trained.
+        hidden units on which the next layer is pre-trained. With None, each fit draws other
+        numbers.
 
     Attributes
     ----------
@@ -452,10 +455,15 @@ class TAPDBM(BaseTAP):
         size, _, n_epochs = self._schedule.lengths(*given, n_rows, stops=False)
         plan = Plan(n_epochs, size, self._first_rate())
 
-        def tell(layer):
-            self._tell(layer.n_epochs, layer.figures(layer.n_epochs), f"layer {k + 1}, epoch")
+        bar = progress_bar(f"epochs of layer {k + 1}", n_epochs, self.verbose == 1)
 
-        layer, status = train(layer, rows, cache(monitor), plan, workers, tell)
+        def tell(layer):
+            bar.update()
+            if self.verbose > 1:
+                self._tell(layer.n_epochs, layer.figures(layer.n_epochs), f"layer {k + 1}, epoch")
+
+        with bar:
+            layer, status = train(layer, rows, cache(monitor), plan, workers, tell)
         if status == "interrupted":
             raise KeyboardInterrupt
         return layer

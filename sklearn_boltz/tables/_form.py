@@ -80,6 +80,11 @@ def check_form(X):
             "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
             "this with the rows of one batch at a time."
         )
+    if hasattr(X, "to_delayed"):  # of Dask, and as an array it would come back in memory
+        raise ValueError(
+            "X is a Dask collection, which only `fit` reads. Call this for one partition at a "
+            "time, as in X.map_partitions(model.transform), or of an array X.map_blocks."
+        )
     if isinstance(X, (str, PathLike)):
         raise ValueError(
             "X is the name of a file, and must be a table. Read the file first; `fit` also takes a "

@@ -6,13 +6,23 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from contract.estimators import ALL, MODELS, SHORT, each, fitted
-from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits
-from contract.state import assert_not_fitted, assert_same, fitted_values, state
+from contract.estimators import ALL, MODELS, SHORT, BoltzmannClassifier, each, fitted
+from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits, gaps
+from contract.state import answers, assert_not_fitted, assert_same, fitted_values, state
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPRBM,
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    MaximumEntropy,
+    SparseFVBM,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 BITS = bits(40)
@@ -52,6 +62,26 @@ def test_refused_rows_are_not_scored(estimator):
         else:
             with pytest.raises((ValueError, TypeError)):
                 model.score_samples(table)
+
+
+SHORT_RBM = SDCPRBM(2, max_iter=1, early_stopping=False)
+OVER_DENSITIES = BoltzmannImputer, BoltzmannOutlierDetector, BoltzmannClassifier
+UNSEEDED = [
+    FVBMPseudoLikelihood(),
+    SparseFVBM(),
+    FSLLDensity(),
+    MaximumEntropy(max_iter=61),
+    *[kind(density) for kind in OVER_DENSITIES for density in (None, SHORT_RBM)],
+]
+
+
+@each(UNSEEDED)
+def test_fits_without_a_seed_agree(estimator):
+    X = gaps(60)
+    X[:, 0] += gaps(60, seed=1)[:, 1]  # of three values
+    fits = [clone(estimator).fit(X) for _ in range(2)]
+    for one, other in (fits, [getattr(fit, "estimator_", fit) for fit in fits]):
+        assert answers(one) == answers(other)
 
 
 THREADED = [

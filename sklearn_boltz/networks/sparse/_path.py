@@ -27,7 +27,7 @@ def alpha_grid(first, n_alphas, network):
     return first * np.geomspace(1, last, n_alphas)[:, None]
 
 
-def follow(solver, alphas, criterion, of_pairs):
+def follow(solver, alphas, criterion, of_pairs, bar):
     """Follow a path until the criterion of every part has long passed its minimum.
 
     Parameters
@@ -40,6 +40,8 @@ def follow(solver, alphas, criterion, of_pairs):
     of_pairs : bool
         Whether the criterion depends on the pairs alone, except for the error of an approximation
         that is best at the smallest penalty: those in a row with the same pairs have its value.
+    bar : tqdm or NoBar
+        Whose steps are penalties.
 
     Returns
     -------
@@ -81,6 +83,7 @@ def follow(solver, alphas, criterion, of_pairs):
             begun[moved] = k
         state, pairs, alpha = new, new_pairs, new_alpha
         thetas.append(np.where(going[layout.part_of_parameter], state.theta, np.nan))
+        bar.update()
     judge(going)
     n = len(thetas)
     return np.where(np.isnan(found), np.nan, alphas)[:n], found[:n], np.array(thetas)

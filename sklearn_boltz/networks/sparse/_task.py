@@ -26,6 +26,7 @@ from sklearn_boltz.networks.sparse._solver import Solver
 from sklearn_boltz.networks.training._fit import MAX_ITER
 from sklearn_boltz.networks.training._objective import Point, PseudoLikelihood
 from sklearn_boltz.networks.training._solvers import Method
+from sklearn_boltz.numerics._bar import progress_bar
 
 # Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
 STRONG = 2.5
@@ -104,8 +105,8 @@ class SparseTask:
         # With a penalty there is a maximum.
         return Method("prox-newton", self.solve, self.message, lambda: None)
 
-    def choose(self, codes, weights, *, how, gamma, cv):
-        """Choose the strength of the penalty, and begin the fit there.
+    def choose(self, codes, weights, *, how, gamma, cv, verbose):
+        """Choose the strength of the penalty, and begin the fit there, with a bar of all paths.
 
         Parameters
         ----------
@@ -115,12 +116,19 @@ class SparseTask:
         gamma : float
             Of the EBIC.
         cv : int, splitter or iterable
+        verbose : int
 
         Returns
         -------
         found : dict
             The attributes `alpha_`, `alphas_` and `path_`.
         """
+        self.bar = progress_bar("penalties", N_ALPHAS * (1 + (how == "auto")), verbose == 1)
+        with self.bar:
+            return self._chosen(codes, weights, how, gamma, cv)
+
+    def _chosen(self, codes, weights, how, gamma, cv):
+        """The attributes of a choice, see `choose`."""
         if how == "cv":
             chosen = self._choose(partial(self._held_out, codes, weights, cv))
             return self._found("cv_score", *chosen)
@@ -179,7 +187,8 @@ class SparseTask:
         network, layout = self.network, self.network.layout
         path = self._begin(network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)[:n_alphas]
-        alphas, criterion, thetas = follow(path, alphas, criterion_on(path), refitted)
+        alphas, criterion, thetas = follow(path, alphas, criterion_on(path), refitted, self.bar)
+        self.bar.total -= N_ALPHAS - len(alphas)  # a path may end early
         present = [neighbours(network, np.nan_to_num(theta)) for theta in thetas]
         best = np.nanargmin(criterion, axis=0)
         if refitted:  # the criterion tells pairs: those that are shrunk least, the last of equals

@@ -64,7 +64,7 @@ class Monitor:
     end_iteration : callable
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0
-        Show a bar if positive, and print a line for each iteration if greater than 1.
+        Show a bar if 1, and print a line for each iteration if greater.
 
     Attributes
     ----------
@@ -91,7 +91,8 @@ class Monitor:
     def __init__(self, tol, max_iter, end_iteration=lambda state: False, verbose=0):
         self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.bar = progress_bar("iterations", max_iter, verbose == 1)
+        # A fit that ends by `tol` seldom comes near `max_iter`: only a fixed number is a total.
+        self.bar = progress_bar("iterations", None, verbose == 1)
         self.first, self.values, self.seconds, self.figures = None, [], [], {}
         self.last, self.n_kept, self.asked, self.total = None, 0, False, 1.0
         self.rise = math.inf
