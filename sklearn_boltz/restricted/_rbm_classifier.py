@@ -352,7 +352,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Returns
         -------
-        self : object
+        self : estimator
             The fitted estimator.
 
         Raises
@@ -394,7 +394,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Returns
         -------
-        self : object
+        self : estimator
             The estimator.
 
         Warns
