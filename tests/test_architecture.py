@@ -141,8 +141,8 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_247, "classes": 271, "functions": 3538, "lines of tests": 30_942,
-    "lines of benchmarks": 8238,
+    "lines of code": 29_247, "classes": 271, "functions": 3538, "lines of tests": 30_944,
+    "lines of benchmarks": 8266,
 }  # fmt: skip
 
 
