@@ -172,6 +172,7 @@ sphinx_gallery_conf = {
     "doc_module": ("sklearn_boltz",),
     "backreferences_dir": os.path.join("api", "generated", "backreferences"),
     "within_subsection_order": "FileNameSortKey",
+    "minigallery_sort_order": "thumbnails.place",
     "plot_gallery": True,
     "parallel": True,  # as many as -j
     "show_memory": False,

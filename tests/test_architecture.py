@@ -141,8 +141,8 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 1, "classes": 1, "functions": 1, "lines of tests": 1,
-    "lines of benchmarks": 1,
+    "lines of code": 29_292, "classes": 271, "functions": 3545, "lines of tests": 31_034,
+    "lines of benchmarks": 8266,
 }  # fmt: skip
 
 

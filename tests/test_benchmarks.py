@@ -274,7 +274,7 @@ def figures_of(log):
 
 
 def unfounded(marker, passage):
-    """The figures of a passage that its logs do not have, and what is wrong with its marker."""
+    """The figures in a passage that its logs do not have, and what is wrong with its marker."""
     logs, *clauses = [clause.strip() for clause in marker.split(";")]
     if logs.startswith("elsewhere"):
         return []

@@ -147,7 +147,7 @@ def test_mass_that_chains_from_the_data_do_not_see():
 
 
 def brute_force(model, T):
-    """The figures of `thermodynamics` at one temperature."""
+    """The values of `thermodynamics` at one temperature."""
     weights = enumerate_states(model)[2]
     log_z = np.logaddexp.reduce(weights / T)
     p = np.exp(weights / T - log_z)

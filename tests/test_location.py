@@ -59,7 +59,7 @@ def log_density(name, x):
      ("rounded", [0.15, 0.2 - 1e-12, 0.2 + 1e-12, 0.25])],
 )  # fmt: skip
 def test_the_density_integrates_to_one(name, around):
-    """With the probability of what is nearer to a heap of rounded numbers than to others."""
+    """With the probability of what is closer to a heap of rounded numbers than to others."""
     scores, quantiles = learnt(name), np.quantile(COLUMNS[name], np.linspace(0, 1, 9))
     powers = np.outer([-1, 1], [1, 3, 10, 100]).ravel()
     cuts = [*scores.means, scores.broad[1], 0, *quantiles, *powers, *around]

@@ -432,7 +432,7 @@ def test_a_tempered_mini_batch_is_the_literal_one(shape, centered, fraction, n_r
 
 
 def in_first_mode(V):
-    """Whether rows are nearer to the first of the patterns of `bimodal`."""
+    """Whether rows are closer to the first of the patterns of `bimodal`."""
     V = np.asarray(V)
     return V @ np.where(np.arange(V.shape[1]) % 2, 1, -1) > 0
 

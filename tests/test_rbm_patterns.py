@@ -96,7 +96,7 @@ def test_the_peak_is_the_epoch_that_was_clearly_higher():
     ("score", "gain", "is_kept"), [(-2.9, 9.0, True), (-4.0, 0.3, True), (-4.0, 0.5, False)]
 )
 def test_a_training_falls_back_to_what_is_better_by_two_errors(score, gain, is_kept):
-    """Both are measured again only where the figures of the epochs say so."""
+    """Both are measured again only where the values of the epochs say so."""
     peak, now = training(3, -3.0, 0.1), training(8, score, 0.1)
     monitor = SimpleNamespace(difference=lambda models, tracker, workers: (gain, 0.2))
     _progress.fall_back(now, peak, lambda: monitor, None)

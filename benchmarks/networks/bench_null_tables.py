@@ -96,7 +96,7 @@ def discoveries(p):
 
 
 def figures_of(kind, seed):
-    """The figures of one table and one with edges."""
+    """The results of one table and one with edges."""
     null, edge = (
         drawn(kind, np.random.default_rng([seed, kind[3], edges]), edges=edges)
         for edges in (False, True)

@@ -1,4 +1,4 @@
-"""The figures of the S-DCP paper: what their scripts share.
+"""The figures in the S-DCP paper: what their scripts share.
 
 A script says which curves its figure has, and what the paper says of them. On images, all
 algorithms make 24 Gibbs transitions for a mini-batch: CD-24, PCD-24, CG-24, S-DCP and CS-DCP with

@@ -30,7 +30,7 @@ def figures(title, function, table):
 @script
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("--rows", type=int, default=10**6, help="rows of the fit")
+    parser.add_argument("--rows", type=int, default=10**6, help="training rows")
     parser.add_argument("--filled", type=int, default=10**5, help="rows that are filled")
     args, rng = parser.parse_args(), np.random.default_rng(0)
     warnings.simplefilter("ignore")

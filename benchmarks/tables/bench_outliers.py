@@ -20,7 +20,7 @@ time: our detectors make four fits, three of them for the threshold.
 
 Then the shares of new rows that are flagged with `contamination` at .05: detectors are fitted to
 100 or 200 of the 357 benign rows of breast_cancer, as numbers or as bits, above their medians in
-the rows of the fit; the figure is the share of the other benign rows that are below the threshold.
+the training rows; the figure is the share of the other benign rows that are below the threshold.
 Of 100 rows, the share itself has a standard error of .02, whatever the detector.
 """
 

@@ -55,7 +55,7 @@ def stages(folder, results):
 
 
 def measure(n_rows, names):
-    """Write files, and print the figures of each stage, or of those with these names."""
+    """Write files, and print the results of each stage, or of those with these names."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
         size = write(Path(folder), n_rows)
         print(f"{n_rows:,} rows, {size / MIB:.1f} MiB a file")

@@ -2,10 +2,10 @@
 
 Half of the complete rows are learned, and as many are drawn as the other half has. Figures: the
 two-sample score beside the other half (1: cannot be told apart), with the standard error of its
-mean; the share of synthetic rows that are nearer to a learned row than to one of the other half;
+mean; the share of synthetic rows that are closer to a training row than to one of the other half;
 how much less area under the ROC curve a boosting that predicts a column of the other half has if it
 learns from synthetic rows instead of the learned ones, from as many and from five times as many;
-and the processor's seconds. Beside ours: the learned rows themselves, columns drawn independently
+and the processor's seconds. Beside ours: the training rows themselves, columns drawn independently
 of each other; adversarial random forests of arfpy, whose numbers are replaced by the nearest ones
 that the column has, and SDV's Gaussian copula, each where it is installed
 (SDV from 2.0 on; arfpy 0.1 needs NumPy before 2.4, and both need pandas before 3).
@@ -89,7 +89,7 @@ def copula(X, n, seed):
 RIVALS = {"arfpy": forests, "sdv": copula}
 MISSING = [name for name in RIVALS if not find_spec(name)]
 MAKERS = {
-    "learned rows": lambda X, n, seed: X,
+    "training rows": lambda X, n, seed: X,
     "independent columns": independent,
     "network": drawn_from(lambda X, seed: FVBMPseudoLikelihood()),
     "maximum entropy": drawn_from(lambda X, seed: MaximumEntropy(random_state=seed)),

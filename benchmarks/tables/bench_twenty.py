@@ -197,7 +197,7 @@ def _error(estimate):
 
 
 def judged(models, valid, test, seconds):
-    """The figures of a mixture of models, which may be one, by weights of the validation rows."""
+    """The results of a mixture of models, which may be one, by weights of the validation rows."""
     log_p, margins, chains = [], [], []
     for seed, model in enumerate(models):  # other chains for each, so that errors are independent
         dtype = np.float32 if isinstance(model, RBMS) else np.int8
@@ -249,7 +249,7 @@ def mixed(log_p, margins, weights):
 
 
 def known(valid, test, seconds):
-    """The figures of a model whose likelihood is exact."""
+    """The results of a model whose likelihood is exact."""
     return valid, test, test, np.nan, np.nan, np.nan, seconds
 
 

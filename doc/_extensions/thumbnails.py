@@ -46,6 +46,11 @@ THUMBNAIL = re.compile(
 )
 
 
+def place(example):
+    """Return where the gallery lists an example: sphinx-gallery would sort those of a section."""
+    return (Path(__file__).parents[1] / "gallery.rst").read_text("utf-8").find(Path(example).name)
+
+
 def use_style(gallery_conf, example):
     """Begin each example with the look of the gallery."""
     plt.rcdefaults()

@@ -26,7 +26,7 @@ class JointDensity:
     density : estimator
         An estimator with `predict_column_proba`; it need not be fitted.
     shares : ndarray of float64 of shape (n_classes,)
-        Shares of the classes in the rows of the fit.
+        Shares of the classes in the training rows.
     seed : int
         Seed for rows with too many missing cells.
     """
@@ -67,7 +67,7 @@ class FittedJoint:
     classes : ndarray of shape (n_classes,)
         As the density has them.
     shares : ndarray of float64 of shape (n_classes,)
-        Shares of the classes in the rows of the fit.
+        Shares of the classes in the training rows.
     """
 
     def __init__(self, density, classes, shares):

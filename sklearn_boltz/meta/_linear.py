@@ -10,7 +10,7 @@ from sklearn_boltz.numerics._threads import row_blocks
 # Rows times the third power of the number of columns of numbers, up to which the fit takes seconds;
 # and rows for each of these columns at least.
 MOST_WORK, LEAST_ROWS = 5e8, 5
-# Rows of the fit at most: with 50 terms, more make the variances of means smaller by 0.15 %.
+# Training rows at most: with 50 terms, more make the variances of means smaller by 0.15 %.
 MOST_ROWS = 2**15
 # Cells of a prior with the variance of the column, which make all covariances positive definite.
 # One cell would hide relations that are nearly exact, as of a weight, a later one and the gain.

@@ -46,7 +46,7 @@ N_STEPS = 100
 FENCE, FEW = 1.5, 0.05
 # What rounding makes of equal scores, in ratio to these.
 ROUNDING = 1e-9
-# Number of folds of the held-out scores. The scores of rows of the fit itself are too high: with
+# Number of folds of the held-out scores. The scores of the training rows are too high: with
 # them, a fifth of new rows would be outliers, or most of 100 rows of 30 columns. With few rows,
 # densities of two thirds of them are worse than that of all, so that there are more folds if a
 # share of outliers is asked for: for 3,000 rows in all.
@@ -59,7 +59,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     Columns may contain strings, levels and numbers, and cells may be missing. An outlier is a row
     with a low log-probability. It may have a rare value, or values that rarely occur together.
     Fitted to rows without outliers, the detector finds novelties among new rows;
-    :meth:`fit_predict` finds outliers among the rows of the fit.
+    :meth:`fit_predict` finds outliers among the training rows.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
-    different values. Each lowers the score by the logarithm of n + 1 for n rows of the fit. A given
+    different values. Each lowers the score by the logarithm of n + 1 for n training rows. A given
     `estimator` gets the table unchanged.
 
     For novelties that differ in many columns at once, such as images, an RBM often detects more
@@ -282,7 +282,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         return scores
 
     def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit the density model, and find outliers among the rows of the fit.
+        """Fit the density model, and find outliers among the training rows.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             NaN for missing cells. For a number in bins, p is the probability of its bin. Where its
             density is below the (geometric) mean of the bin, as it is far outside the numbers of
             `fit`, p is smaller in the same ratio. The unit of a column therefore does not matter. A
-            value that did not occur in `fit` has p = 1/(n + 1), for n rows of the fit, and counts
+            value that did not occur in `fit` has p = 1/(n + 1), for n training rows, and counts
             as missing for the other cells of its row.
 
         Raises

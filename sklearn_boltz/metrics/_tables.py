@@ -218,7 +218,7 @@ def _broken(names, real, synthetic, is_category):
 
 
 def nearest_record_share(training, held_out, synthetic, *, random_state=None):
-    """Share of the synthetic rows that are nearer to a training row than to a held-out row.
+    """Share of the synthetic rows that are closer to a training row than to a held-out row.
 
     About ½ if the model has learned what all rows have in common, near 1 if it repeats its training
     rows. A row equally near to both counts ½.

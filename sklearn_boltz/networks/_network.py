@@ -421,7 +421,7 @@ class Network(Drawing, Likelihoods):
         return Rows(rows.coding, self._sample_dtype, codes, np.concatenate(weights)), rule
 
     def _seen_rows(self):
-        """Codes of the distinct rows of the fit, and how often each counts."""
+        """Codes of the distinct training rows, and how often each counts."""
         codes, counts = self._seen
         if codes.dtype == np.uint8:
             codes = np.unpackbits(codes, axis=1, count=self.n_features_in_).view(np.int8)

@@ -75,7 +75,7 @@ class MiniBatchEstimator(BaseRBM):
 
         Returns
         -------
-        self : object
+        self : estimator
             The fitted estimator.
 
         Raises
@@ -116,7 +116,7 @@ class MiniBatchEstimator(BaseRBM):
 
         Returns
         -------
-        self : object
+        self : estimator
             The estimator.
 
         Warns

@@ -355,7 +355,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Returns
         -------
-        self : object
+        self : estimator
             The fitted estimator.
 
         Raises
@@ -397,7 +397,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Returns
         -------
-        self : object
+        self : estimator
             The estimator.
 
         Warns

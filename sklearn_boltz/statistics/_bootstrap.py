@@ -136,7 +136,7 @@ class NetworkBootstrap(NetworkParameters):
 
         Notes
         -----
-        With a penalty, intervals are for the mean of the penalised estimate, which is nearer to 0
+        With a penalty, intervals are for the mean of the penalised estimate, which is closer to 0
         than the truth. Read them as a measure of stability.
 
         References

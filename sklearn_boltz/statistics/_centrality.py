@@ -181,7 +181,7 @@ def checked_communities(communities, n_variables):
 
 @dataclass(frozen=True, repr=False)
 class CentralityStability:
-    """How well centralities from fewer rows agree with those from all rows.
+    """Agreement of centralities from fewer rows with those from all rows.
 
     The result of `centrality_stability`.
 

@@ -35,7 +35,7 @@ N_LEAPS, FIRST_LEAP, ACCEPTED, CHANGE = 6, 0.3, 0.8, 0.1
 
 @dataclass(frozen=True, repr=False)
 class EdgeInclusion:
-    """How probable it is that two columns interact, by the posterior of the graph.
+    """Probability that each pair of columns interacts, by the posterior of the graph.
 
     The result of `edge_inclusion`.
 

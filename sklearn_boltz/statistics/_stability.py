@@ -29,7 +29,7 @@ N_ALPHAS, LEAST_SHARE = 50, 0.01
 
 @dataclass(frozen=True, repr=False)
 class StabilitySelection:
-    """How often each pair of variables is coupled in networks of half the rows.
+    """Frequency with which each pair of variables is coupled in networks of half the rows.
 
     The result of `stability_selection`.
 

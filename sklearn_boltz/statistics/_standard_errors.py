@@ -483,7 +483,7 @@ def selected(network, X, sample_weight, split, random_state):
     if not all(map(len, parts)):
         raise ValueError(
             f"split leaves none of the {len(selects)} rows to "
-            f"{'estimate' if len(parts[0]) else 'select'}. Give a share nearer to 0.5, or more "
+            f"{'estimate' if len(parts[0]) else 'select'}. Give a share closer to 0.5, or more "
             "rows."
         )
     (one, w), (other, v) = (

@@ -5,7 +5,7 @@ and tails of Lomax, so that a typing error of 1e9 does not outweigh all other ro
 f(x) = φ(z) T'(x). Of whole numbers, f is the probability of a point, which has scores from a start
 to an end; z is the one in the middle. A value that many rows have is an atom, which has no score;
 or where its neighbours have many, too, as rounded numbers, a heap: a point with the probability of
-all that is nearer to it than to its neighbours.
+all that is closer to it than to its neighbours.
 """
 
 from typing import NamedTuple

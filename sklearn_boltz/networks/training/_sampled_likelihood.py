@@ -318,5 +318,5 @@ def _message(task, search, monitor):
         f"The fit ended at max_iter={monitor.n_kept}, while {moment} still differs from that of "
         f"the model by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
         f"moment_tol={search.tolerance:g}. Raise max_iter or moment_tol, or draw the couplings "
-        "nearer to 0 by a larger alpha."
+        "closer to 0 by a larger alpha."
     )

@@ -155,7 +155,7 @@ class Training:
         return {name: value for name, value in found.items() if not np.isnan(value)}
 
     def measured(self, epoch):
-        """The figures of an epoch, or of the last one before in which the model was measured."""
+        """The values of an epoch, or of the last one before in which the model was measured."""
         first = self.n_epochs - len(self.history.get("seconds", ()))
         return next(measured(self, range(epoch, first, -1)), {})
 

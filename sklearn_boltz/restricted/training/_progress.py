@@ -158,7 +158,7 @@ def end_stage(training, monitor, plan, workers):
 
 
 def measured(training, epochs):
-    """The figures of those of some epochs in which the model was measured, one by one."""
+    """The values of those of some epochs in which the model was measured, one by one."""
     found = map(training.figures, epochs)
     return (figures for figures in found if training.tracker is None or FOLLOWED in figures)
 
