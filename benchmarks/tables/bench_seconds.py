@@ -1,13 +1,16 @@
-"""Processor seconds of whole fits on real tables, beside scikit-learn's IterativeImputer.
+"""Processor seconds of whole fits on real tables, beside imputers by scikit-learn.
 
 A simulated table of 15 columns (numbers, strings, levels) of three factors, with a tenth of the
 cells missing, and one of eight kinds of columns; adult and diamonds (the first rows after a
 shuffle), a fifth hidden; columns of many strings; wide tables and small ones of numbers.
 `IterativeImputer` has the codes of strings, in their order, rounded, and numbers of at most 12
-values the nearest of these. RMSE in standard deviations of the column.
+values the nearest of these. On adult and diamonds there are also boosting in two rounds and, up to
+4,000 rows, forests in three, as in `bench_impute.py`. RMSE in standard deviations of the column; of
+`BoltzmannImputer`, that of medians, its default.
 """
 
 import warnings
+from functools import partial
 from pathlib import Path
 
 import _path  # noqa: F401
@@ -15,6 +18,7 @@ import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
 from _data import MissingData, load_numbers
+from bench_impute import mixed_boosting, mixed_forests
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
@@ -28,8 +32,8 @@ from sklearn_boltz import (
 )
 
 LARGE = {"adult": (4000, 30162), "diamonds": (1000, 4000, 16000)}
-# Numbers of this many values at most are levels.
-MOST_LEVELS = 12
+# Numbers of this many values at most are levels; rows of forests at most.
+MOST_LEVELS, MOST_OF_FORESTS = 12, 4000
 NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
 WIDE, STRINGS = [(30, 200), (1000, 100)], [(200, 5000), (641, 5000), (3000, 20_000)]
 
@@ -117,13 +121,36 @@ def by_codes(gaps):
     return filled
 
 
-def compare(title, table, share):
-    """Lines of both imputers."""
+def by_trees(method, gaps):
+    """The most probable levels, and numbers, of trees in rounds."""
+    numbers = gaps.columns.isin(gaps.select_dtypes("number").columns)
+    levels = [
+        None if is_number and gaps[name].nunique() > MOST_LEVELS else np.unique(gaps[name].dropna())
+        for name, is_number in zip(gaps, numbers, strict=True)
+    ]
+    filled = gaps.copy()
+    for name, values, block in zip(gaps, levels, method(gaps, levels, 0), strict=True):
+        if values is None:
+            filled[name] = block[:, 0] * gaps[name].std(ddof=0) + gaps[name].mean()
+        else:
+            filled[name] = values[block.argmax(axis=1)]
+    return filled
+
+
+METHODS = {
+    "BoltzmannImputer": lambda gaps: BoltzmannImputer().fit_transform(gaps),
+    "IterativeImputer": by_codes,
+    "boosting": partial(by_trees, mixed_boosting),
+    "forests": partial(by_trees, mixed_forests),
+}
+
+
+def compare(title, table, share, methods=("BoltzmannImputer", "IterativeImputer")):
+    """Lines of imputers."""
     table = table.reset_index(drop=True)
     hidden = table.notna() & (np.random.default_rng(0).random(table.shape) < share)
-    for method in (BoltzmannImputer().fit_transform, by_codes):
-        filled, seconds = processor_timed(method, table.mask(hidden))
-        name = "IterativeImputer" if method is by_codes else "BoltzmannImputer"
+    for name in methods:
+        filled, seconds = processor_timed(METHODS[name], table.mask(hidden))
         yield [title, name, *figures(table, filled, hidden), seconds]
 
 
@@ -139,7 +166,10 @@ def fits(n_rows, rng):
 def fits_of_kinds(n_rows, rng):
     """Lines of fits of a table of many kinds of columns."""
     gaps = of_kinds(n_rows, rng)
-    for estimator in (FVBMPseudoLikelihood(), FSLLDensity(), SparseFVBM(), SDCPRBM()):
+    for estimator in (
+        FVBMPseudoLikelihood(), FSLLDensity(), SparseFVBM(), SDCPRBM(),
+        BoltzmannOutlierDetector(), BoltzmannImputer(),
+    ):  # fmt: skip
         _, seconds = processor_timed(estimator.fit, gaps)
         yield [f"kinds, {n_rows} × 8", type(estimator).__name__, np.nan, np.nan, seconds]
 
@@ -166,6 +196,7 @@ def main():
                 table = load_large(name, args.data)
                 for n_rows in sizes:
                     title = f"{name}, {n_rows} × {table.shape[1]}"
-                    lines += compare(title, table.iloc[:n_rows], 0.2)
+                    methods = list(METHODS)[: None if n_rows <= MOST_OF_FORESTS else -1]
+                    lines += compare(title, table.iloc[:n_rows], 0.2, methods)
         header = ["table", "method", "words right", "RMSE of numbers", "seconds"]
         print_table(header, lines, ",.4f,.3f,.1f")
