@@ -21,7 +21,8 @@ from sklearn_boltz.tables._cells import (
     missing_code_hint,
     without_codes,
 )
-from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._coded import Coded, uncoded
+from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._phrases import and_others, first_of
 from sklearn_boltz.tables._where import rows_where
 
@@ -301,7 +302,7 @@ class DiscreteDensity(Density):
                 filled[rows] = np.where(missing[rows], self._cells_of(found), cells[rows])
             return filled
 
-        return self._fill(X, missing, how, impute, generator)
+        return self._fill(X, cells, how, impute, generator)
 
     def _column_probabilities(self, X, j, n_steps, seed):
         cells = self._known_cells(X, copy=True)
@@ -321,16 +322,16 @@ class DiscreteDensity(Density):
                 "`impute` fills them."
             )
 
-    def _fill(self, X, missing, how, impute, generator):
-        """A copy of a table in which missing cells have values.
+    def _fill(self, X, cells, how, impute, generator):
+        """A copy of a table, with these codes, in which missing cells have values.
 
         `impute` makes of `how` the rows as numbers without missing cells. Strings and levels have
         no mean: the mode is taken for that. The generator draws numbers from their bins.
         """
-        table, numbers = self._encoder, {}
+        table, missing, numbers = self._encoder, np.isnan(cells), {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
-                numbers[j] = self._mean_numbers(X, missing[:, j], j)
+                numbers[j] = self._mean_numbers(X, cells, j)
         if how == "mean" and table.is_word.all():
             how = "mode"
         filled = impute(how)
@@ -338,11 +339,12 @@ class DiscreteDensity(Density):
             filled = np.where(table.is_word, impute("mode"), filled)
         return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
 
-    def _mean_numbers(self, X, rows, j):
+    def _mean_numbers(self, X, cells, j):
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
-        means = np.full(len(rows), np.nan)
-        p = self.predict_column_proba(some, self._keys()[j])
+        X, rows = uncoded(X), np.flatnonzero(np.isnan(cells[:, j]))
+        coded = Coded(self._encoder, X if is_frame(X) else as_array(X), cells, is_own=True)
+        means, key = np.full(len(cells), np.nan), self._keys()[j]
+        p = self.predict_column_proba(coded.some(rows), key)
         means[rows] = p @ self._encoder.columns[j].bins.means
         return means
 

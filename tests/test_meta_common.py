@@ -135,6 +135,10 @@ def test_a_table_is_encoded_once(kind, verbs, given, monkeypatch):
         getattr(estimator, verb)(X)
         more = completed * (verb == "score_samples") + 2 * n * bool(is_by_class)
         assert sum(made) == 3 * n + more, verb
+    if given:
+        made.clear()
+        clone(given).fit(X).impute(X, how="mean")
+        assert sum(made) == 2 * 3 * n
 
 
 @pytest.mark.parametrize(
