@@ -29,6 +29,7 @@ from sklearn_boltz.tables._cells import (
     recognise_coding,
     unusable_cell,
 )
+from sklearn_boltz.tables._coded import Coded, uncoded
 from sklearn_boltz.tables._counts import (
     TableCounts,
     interpolating,
@@ -70,8 +71,9 @@ class Density(
 ):
     """A density model of discrete data that is also a transformer.
 
-    A child defines `fit`, `transform`, `free_energy`, `log_partition`, `_parameters` and
-    `_column_probabilities`, and sets `_n_features_out` and `_encoder`.
+    A child defines `fit`, `transform`, `free_energy`, `_free_energy` of codes, `log_partition`,
+    `_column_probabilities` and `_parameters`, the arrays that cached results depend on; `fit` sets
+    `_n_features_out`, and `_validate` the `_encoder`.
     """
 
     def __sklearn_tags__(self):
@@ -199,8 +201,13 @@ class Density(
 
         With `reset`, the values of the columns are learned, from rows that count as often as
         `sample_weight` says; those that do not count are NaN. An error names the cell and the
-        remedy.
+        remedy. Rows that are `Coded` have been checked.
         """
+        if isinstance(X, Coded):
+            if reset:
+                self._validate_data(X.X, reset=True, skip_check_array=True)
+                self._encoder = X.table
+            return check_array(X.codes, ensure_all_finite="allow-nan", **options)
         if self._reads_codes:
             return check_array(X, ensure_all_finite="allow-nan", **options)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
@@ -422,6 +429,7 @@ class Density(
 
         And with the probabilities of unseen cells, which were taken as missing in `cells`.
         """
+        X = uncoded(X)
         X = X if hasattr(X, "shape") else as_array(X)
         if self._encoder.is_binned.any():
             log_probability = log_probability + self._encoder.log_density(X)
@@ -429,7 +437,7 @@ class Density(
             return log_probability
 
         def log_weight(codes):
-            return -self.free_energy(self._encoder.decode(codes))
+            return -self.free_energy(Coded(self._encoder, self._encoder.decode(codes), codes))
 
         shares = self._cached("unseen", lambda: self._encoder.unseen.shares(log_weight))
         seen = ~np.isnan(dense(cells))

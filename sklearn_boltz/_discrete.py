@@ -1,14 +1,17 @@
 """DiscreteDensity: what models of rows of codes share."""
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
+from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._cells import (
     ROWS_TO_TELL,
     as_array,
@@ -18,8 +21,10 @@ from sklearn_boltz.tables._cells import (
     missing_code_hint,
     without_codes,
 )
-from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._coded import Coded, uncoded
+from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._phrases import and_others, first_of
+from sklearn_boltz.tables._where import rows_where
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -32,13 +37,28 @@ LIST_VALUES = (
 class DiscreteDensity(Density):
     """A density of rows of codes: 0, 1, ... for the values of each column.
 
-    A child has `n_values_`, and defines `_model`, a distribution of codes, and `_rows_of`, the rows
-    as `_distribution` takes them, besides what a `Density` does.
+    A child defines `fit`, which sets `n_values_` besides what a `Density` does, `transform`,
+    `_parameters`, and `_model`, a distribution of codes such as `LogLinearModel`.
     """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _distribution(self):
         """That of rows, which may have more than codes."""
         return self._model()
+
+    def _rows_of(self, X, cells):
+        """Rows as `_distribution` takes them, from a table and the codes of its cells."""
+        if self._encoder.is_empty.any():
+            cells = np.where(self._encoder.is_empty, 0, cells)
+        missing = np.isnan(cells)
+        legal = missing | (cells < self.n_values_) & is_whole(cells)
+        if not legal.all():
+            self._refuse_codes(cells, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
+        return np.where(missing, -1, cells).astype(np.int64)
 
     def _free_energy(self, X, cells):
         return -self._distribution().log_sums(self._rows_of(X, cells))
@@ -107,6 +127,27 @@ class DiscreteDensity(Density):
         rows = self._rows_of(X, self._known_cells(X))
         return self._distribution().log_pseudo_likelihood(rows)
 
+    @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
+    def log_partition(self, method="auto", *, random_state=None):
+        """Compute the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact"}, default="auto"
+            Both enumerate all joint states of the variables that are connected by terms.
+        random_state : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        estimate : Bunch
+            The exact value, with the same fields as the estimates of other estimators: `value` in
+            nats, `std_err` 0, `low` and `high` equal to `value`, `ess` infinite, `method`
+            ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
+        """
+        check_is_fitted(self)
+        return estimate_from_value(self._model().log_partition())
+
     def marginal(self, features):
         """Return the joint probabilities of some variables.
 
@@ -160,6 +201,61 @@ class DiscreteDensity(Density):
             return self._cached("entropy", model.entropy, np.array([temperature]))
         return self._figures_at(temperature).entropy[0]
 
+    @validate_arguments(SAMPLE_CONSTRAINTS)
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        where=None,
+        temperature=1.0,
+        n_steps=1000,
+    ):
+        """Draw independent samples from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of samples.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        given : dict, default=None
+            Values of some columns, by label or number. The other columns are drawn from their
+            conditional distribution. The values are those of the returned rows.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
+        temperature : float, default=1.0
+            Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
+        n_steps : Ignored
+            Present for API consistency: all draws are exact.
+
+        Returns
+        -------
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Exact samples as a table like the training data. Numbers in bins are not independent
+            of those of other rows: they are spread evenly over the training cells of each bin, in
+            random order.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
+        """
+        check_is_fitted(self)
+        check_drawn(self, n_samples)
+        if where is not None:
+            draw = partial(self.sample, given=given, temperature=temperature)
+            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
+        model = self._model().tempered(temperature).given(columns, values)
+        generator = make_generator(random_state)
+        states = model.sample(n_samples, generator)
+        states[:, columns] = values
+        return self._encoder.decode(states, generator, self._given_numbers(given))
+
     @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
@@ -206,7 +302,7 @@ class DiscreteDensity(Density):
                 filled[rows] = np.where(missing[rows], self._cells_of(found), cells[rows])
             return filled
 
-        return self._fill(X, missing, how, impute, generator)
+        return self._fill(X, cells, how, impute, generator)
 
     def _column_probabilities(self, X, j, n_steps, seed):
         cells = self._known_cells(X, copy=True)
@@ -226,16 +322,16 @@ class DiscreteDensity(Density):
                 "`impute` fills them."
             )
 
-    def _fill(self, X, missing, how, impute, generator):
-        """A copy of a table in which missing cells have values.
+    def _fill(self, X, cells, how, impute, generator):
+        """A copy of a table, with these codes, in which missing cells have values.
 
         `impute` makes of `how` the rows as numbers without missing cells. Strings and levels have
         no mean: the mode is taken for that. The generator draws numbers from their bins.
         """
-        table, numbers = self._encoder, {}
+        table, missing, numbers = self._encoder, np.isnan(cells), {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
-                numbers[j] = self._mean_numbers(X, missing[:, j], j)
+                numbers[j] = self._mean_numbers(X, cells, j)
         if how == "mean" and table.is_word.all():
             how = "mode"
         filled = impute(how)
@@ -243,11 +339,12 @@ class DiscreteDensity(Density):
             filled = np.where(table.is_word, impute("mode"), filled)
         return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
 
-    def _mean_numbers(self, X, rows, j):
+    def _mean_numbers(self, X, cells, j):
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
-        means = np.full(len(rows), np.nan)
-        p = self.predict_column_proba(some, self._keys()[j])
+        X, rows = uncoded(X), np.flatnonzero(np.isnan(cells[:, j]))
+        coded = Coded(self._encoder, X if is_frame(X) else as_array(X), cells, is_own=True)
+        means, key = np.full(len(cells), np.nan), self._keys()[j]
+        p = self.predict_column_proba(coded.some(rows), key)
         means[rows] = p @ self._encoder.columns[j].bins.means
         return means
 

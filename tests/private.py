@@ -14,7 +14,6 @@ from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta import _default, _few_numbers
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.missing import _completion
@@ -122,9 +121,13 @@ from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts, _dask, _sample
 from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._categories import Categories
+from sklearn_boltz.tables._coded import Coded
+from sklearn_boltz.tables._column import Plain
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import Need
+from sklearn_boltz.tables._numbers import Binned, Scored
 from sklearn_boltz.tables._values import find_places, form_of
 from sklearn_boltz.units import _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "_new_values": TOP | {"tables"},
     "_answers": TOP | {"_methods", "numerics", "tables", "partition"},
     "_density": TOP | {"_answers", "_methods", "_tabular", "numerics", "tables", "partition"},
-    "_discrete": {"_density", "_methods", "numerics", "tables"},
+    "_discrete": {"_density", "_methods", "numerics", "partition", "tables"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}
 MAY_IMPORT |= {
@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_292, "classes": 271, "functions": 3545, "lines of tests": 31_034,
+    "lines of code": 29_386, "classes": 271, "functions": 3555, "lines of tests": 31_167,
     "lines of benchmarks": 8297,
 }  # fmt: skip
 

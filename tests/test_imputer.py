@@ -345,28 +345,6 @@ def test_batches_have_the_same_columns_in_types_that_go_together(convert):
             BoltzmannImputer().fit(Batches([whole, words]))
 
 
-def test_a_table_is_encoded_once(monkeypatch):
-    """By the imputer, whose density takes the codes; and by a score."""
-    X = pd.DataFrame({"a": list("xyz") * 20, "b": [1.5, 2.5, None] * 20, "c": [True, False] * 30})
-    made, encode = [], Encoder.encode
-
-    def counting(self, *args):
-        made.append(not self.are_codes)
-        return encode(self, *args)
-
-    monkeypatch.setattr(Encoder, "encode", counting)
-    imputer, density = BoltzmannImputer(random_state=0).fit(X), FVBMPseudoLikelihood()
-    assert sum(made) == 1
-    imputer.transform(X)
-    assert sum(made) == 2
-    density.fit(X)
-    assert sum(made) == 3
-    density.score_samples(X)  # the first time also rows of values that are compared with others
-    assert sum(made) == 5
-    density.score_samples(X)
-    assert sum(made) == 6
-
-
 def test_what_is_filled_of_independent_columns():
     """Of skewed levels the first is the most frequent and the second the median; and of numbers."""
     rng = np.random.default_rng(1)

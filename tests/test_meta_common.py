@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
+from private import Binned, Categories, Plain, Scored
 from sklearn_boltz import (
     BoltzmannClassifier,
     BoltzmannImputer,
     BoltzmannOutlierDetector,
+    FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
 )
@@ -98,6 +100,45 @@ def test_a_line_for_each_stage(estimator, stages, table, capsys):
     for line, stage in zip(capsys.readouterr().out.splitlines(), stages, strict=True):
         assert line.startswith(f"[{name_of(estimator)}] {stage}")
         assert stage != "joint density: " or "rows 60" in line
+
+
+@pytest.mark.parametrize("given", [None, NETWORK, FSLLDensity()])
+@pytest.mark.parametrize(
+    ("kind", "verbs"),
+    [
+        (BoltzmannClassifier, ["predict_proba", "score_samples"]),
+        (BoltzmannImputer, ["transform", "predict_cell_proba"]),
+        (BoltzmannOutlierDetector, ["score_samples", "explain"]),
+    ],
+)
+def test_a_table_is_encoded_once(kind, verbs, given, monkeypatch):
+    """But numbers in bins of each of three folds, or of two classes; and completions of rows."""
+    rng, made = np.random.default_rng(0), []
+    X = pd.DataFrame({"a": list("xyz") * 30, "b": rng.normal(size=90), "c": [True, False] * 45})
+    X.loc[::9, "b"] = None
+    for treatment in (Binned, Categories, Plain, Scored):
+        encode = treatment.encode
+
+        def counting(self, cells, unseen, encode=encode):
+            made.append(len(cells))
+            return encode(self, cells, unseen)
+
+        monkeypatch.setattr(treatment, "encode", counting)
+    estimator = kind(given, random_state=0)
+    n, gaps = len(X), X[X["b"].isna()].drop_duplicates()
+    is_detector, is_by_class = kind is BoltzmannOutlierDetector, given and is_classifier(estimator)
+    completed = 3 * 10 * len(gaps) * (is_detector and isinstance(given, FSLLDensity))
+    estimator.fit(X, *[list("uv") * 45] * is_classifier(estimator))
+    assert sum(made) == 3 * n + (3 * n + 4 * completed) * is_detector + n * bool(is_by_class)
+    for verb in verbs:
+        made.clear()
+        getattr(estimator, verb)(X)
+        more = completed * (verb == "score_samples") + 2 * n * bool(is_by_class)
+        assert sum(made) == 3 * n + more, verb
+    if given:
+        made.clear()
+        clone(given).fit(X).impute(X, how="mean")
+        assert sum(made) == 2 * 3 * n
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 import warnings
 
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_boltz
@@ -25,6 +28,29 @@ class Exact:
 
     def time_score_samples(self, name):
         self.fitted.score_samples(self.X)
+
+
+class OneRow:
+    """The score of a single row, where checks and codes take longer than sums, and a small fit."""
+
+    params = (["FSLLDensity", "FVBMPseudoLikelihood", "SDCPRBM"], ["bits", "frame"])
+    param_names = ["estimator", "table"]
+
+    def setup(self, name, table):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        X = bits(200, 8, "float64", 0.4)
+        self.X = X if table == "bits" else pd.DataFrame(np.where(X > 0, "yes", "no"))
+        options = {"random_state": 0, "max_iter": 5} if name == "SDCPRBM" else {}
+        self.estimator = getattr(sklearn_boltz, name)(**options)
+        self.fitted = clone(self.estimator).fit(self.X)
+        self.row = self.X[:1]
+        self.fitted.score_samples(self.row)  # ln Z is computed once
+
+    def time_score_samples(self, name, table):
+        self.fitted.score_samples(self.row)
+
+    def time_fit(self, name, table):
+        self.estimator.fit(self.X)
 
 
 EPOCH = {

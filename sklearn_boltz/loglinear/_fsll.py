@@ -15,11 +15,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
-from sklearn_boltz._methods import (
-    SAMPLE_CONSTRAINTS,
-    unchanged_on_error,
-    validate_arguments,
-)
+from sklearn_boltz._methods import unchanged_on_error
 from sklearn_boltz._new_values import recoded, take_new_values
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -27,16 +23,11 @@ from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import CountedRows, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.numerics._memory import check_drawn
-from sklearn_boltz.numerics._random import make_generator
-from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
-from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, checked_weights, row_weights
-from sklearn_boltz.tables._where import rows_where
 
 # Binary columns that have as many joint states as tables of numbers in bins are to have.
 BITS = 16
@@ -444,37 +435,7 @@ class FSLLDensity(DiscreteDensity):
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _rows_of(self, X, cells):
-        if self._encoder.is_empty.any():
-            cells = np.where(self._encoder.is_empty, 0, cells)
-        missing = np.isnan(cells)
-        legal = missing | (cells < self.n_values_) & is_whole(cells)
-        if not legal.all():
-            self._refuse_codes(cells, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
-        return np.where(missing, -1, cells).astype(np.int64)
-
     # Methods of a fitted model.
-
-    @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
-    def log_partition(self, method="auto", *, random_state=None):
-        """Compute the logarithm of the normalising constant.
-
-        Parameters
-        ----------
-        method : {"auto", "exact"}, default="auto"
-            Both enumerate all joint states of the variables that are connected by terms.
-        random_state : Ignored
-            Present for API consistency.
-
-        Returns
-        -------
-        estimate : Bunch
-            The exact value, with the same fields as the estimates of other estimators: `value` in
-            nats, `std_err` 0, `low` and `high` equal to `value`, `ess` infinite, `method`
-            ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
-        """
-        check_is_fitted(self)
-        return estimate_from_value(self._model().log_partition())
 
     def _free_energy(self, X, cells):
         empty = np.isnan(cells).all(axis=1)
@@ -585,66 +546,6 @@ class FSLLDensity(DiscreteDensity):
                 f"n_values_ is {self.n_values_.tolist()}."
             )
         return self._model().expectation(basis.astype(np.int64))
-
-    @validate_arguments(SAMPLE_CONSTRAINTS)
-    def sample(
-        self,
-        n_samples=1,
-        random_state=None,
-        *,
-        given=None,
-        where=None,
-        temperature=1.0,
-        n_steps=1000,
-    ):
-        """Draw independent samples from the model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of samples.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-        given : dict, default=None
-            Values of some columns, by label or number. The other columns are drawn from their
-            conditional distribution. The values are those of the returned rows.
-        where : callable, default=None
-            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
-            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
-            that they have the distribution of the model given the condition.
-        temperature : float, default=1.0
-            Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
-        n_steps : Ignored
-            Present for API consistency: all draws are exact.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_samples, n_features)
-            Exact samples as a table like the training data. Numbers in bins are not independent
-            of those of other rows: they are spread evenly over the training cells of each bin, in
-            random order.
-
-        Raises
-        ------
-        ValueError
-            If fewer than 1 in 10,000 rows obey `where`.
-        """
-        check_is_fitted(self)
-        check_drawn(self, n_samples)
-        if where is not None:
-            draw = partial(self.sample, given=given, temperature=temperature)
-            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
-        columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
-        model = self._model().tempered(temperature).given(columns, values)
-        generator = make_generator(random_state)
-        states = model.sample(n_samples, generator)
-        states[:, columns] = values
-        return self._encoder.decode(states, generator, self._given_numbers(given))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _counts_of_batch(reader, batch):

@@ -5,6 +5,7 @@ from scipy.special import logsumexp
 
 from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._coded import Coded
 from sklearn_boltz.tables._column import Plain
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import with_constant
@@ -37,7 +38,8 @@ class JointDensity:
     def fit(self, rows, y, weights, n_jobs):
         """Fit the density to rows of codes and their classes; -> seconds. Weights may be None."""
         table = Encoder([*rows.table.columns, Plain(Place(None, "the class"))])
-        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights, table)
+        codes = _with_class(rows, y)
+        fitted, seconds = timed_fit(self.density, Coded(table, codes, codes), weights)
         self.fitted = [fitted]
         return [seconds]
 
@@ -111,7 +113,9 @@ class DensityOfEachClass:
         tasks = []
         for some in (np.flatnonzero(y == c) for c in range(y.max() + 1)):
             own = None if weights is None else weights[some]
-            tasks.append((self.density, rows.some(some).codes, own, rows.table))
+            part = rows.some(some)
+            part = part.by(part.own_table(own)) if rows.is_own else part
+            tasks.append((self.density, part, own))
         self.fitted, seconds = map(list, zip(*in_parallel(timed_fit, tasks, n_jobs), strict=True))
         return seconds
 
@@ -121,11 +125,16 @@ class DensityOfEachClass:
 
     def log_likelihoods(self, rows):
         """ln p(x | y), of shape (n, n_classes)."""
-        return np.column_stack([density.score_samples(rows.codes) for density in self.fitted])
+        return np.column_stack([d.score_samples(_taken(rows, d)) for d in self.fitted])
 
     def score_samples(self, rows, log_priors):
         """ln p(x) of each row."""
         return logsumexp(self.log_likelihoods(rows) + log_priors, axis=1)
+
+
+def _taken(rows, density):
+    """The rows as the density of a class takes them."""
+    return rows.by(density._encoder) if rows.is_own else rows.taken
 
 
 def _is_uncertain(density):

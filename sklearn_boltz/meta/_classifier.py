@@ -382,7 +382,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
-        if rows.table is not None:
+        if rows.of_codes:
             result += rows.log_density()
             result += rows.log_unseen(self._n_rows)
         return result
@@ -456,7 +456,11 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         else:
             with named(self):
                 density, self._encoder = with_values(self.estimator, X, n_classes)
-        density, rows = seeded(density, generator), self._rows(X)
+        density, self._reader = seeded(density, generator), None
+        if self._encoder is None:
+            self._reader, rows = self._read_by(density, X, weights)
+        else:
+            rows = self._rows(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)

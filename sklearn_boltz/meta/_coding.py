@@ -1,71 +1,16 @@
 """Tables as codes 0, 1, ...: strings by category, numbers by bin."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._categories import are_bits
-from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, missing_cells
+from sklearn_boltz.tables._cells import MISSING_CODES, columns_of
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._kinds import Kind, Need
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
 MAX_BINS = 8
-
-
-class Coded(NamedTuple):
-    """Rows of a table, and as a density takes them: by default in codes.
-
-    Attributes
-    ----------
-    table : Encoder or None
-    X : data frame or array of shape (n_samples, n_columns)
-    codes : ndarray of the same shape
-        NaN where a cell is missing, or has a value that `table` does not know. Without a table, it
-        is X.
-    """
-
-    table: Encoder | None
-    X: object
-    codes: np.ndarray
-
-    def by(self, table):
-        """The rows in the codes of another table, of which only changed columns are encoded."""
-        codes = self.codes.copy()
-        for j, (_, cells) in enumerate(columns_of(self.X)):
-            if table.columns[j] is not self.table.columns[j]:
-                codes[:, j] = table.columns[j].encode(cells, "missing")
-        return Coded(table, self.X, codes)
-
-    def some(self, places):
-        """Some of the rows; themselves, if these are all."""
-        if isinstance(places, np.ndarray) and len(places) == len(self.codes):
-            return self
-        X = some_rows(self.X, places)
-        return Coded(self.table, X, X if self.table is None else self.codes[places])
-
-    def numbers(self, columns):
-        """The cells of some columns as float64: a dict from their numbers to arrays."""
-        cells = [cells for _, cells in columns_of(self.X)]
-        return {j: self.table.columns[j].finite(cells[j]) for j in columns}
-
-    def log_density(self, codes=None):
-        """`Encoder.log_density` of the rows, whose missing cells may have other codes."""
-        return self.table.log_density(self.X, self.codes if codes is None else codes)
-
-    def log_unseen(self, n_rows):
-        """Summands of ln p of each row by unseen values, which are missing in its codes.
-
-        ln 1 / (n + 1) for each, and ln n / (n + 1) for each seen value of a column of categories.
-        """
-        seen = ~np.isnan(self.codes)
-        observed = seen if seen.all() else ~missing_cells(self.X)
-        n_unseen = (observed & ~seen).sum(axis=1)
-        n_seen = (observed & seen & self.table.is_word & ~self.table.is_binned).sum(axis=1)
-        return n_seen * np.log(n_rows) - (n_seen + n_unseen) * np.log(n_rows + 1)
 
 
 def mean_log_density(table, codes, shares):

@@ -5,7 +5,8 @@ from zlib import crc32
 import numpy as np
 
 from sklearn_boltz.tables._cells import columns_of, missing_cells
-from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._coded import pick, uncoded
+from sklearn_boltz.tables._frames import joined
 from sklearn_boltz.tables._values import form_of, is_a_float, is_number
 from sklearn_boltz.tables._weights import are_counts
 
@@ -20,7 +21,7 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
     ----------
     density : estimator
         Fitted.
-    rows : data frame or array of shape (n, n_columns)
+    rows : data frame, array of shape (n, n_columns), or Coded
     seed : int
         Together with the content of a row, it determines the completions of that row.
     rest : callable, default=None
@@ -34,11 +35,12 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
     log_weights : ndarray of float64 of shape (n,)
         The log-weights. If the density has no `impute`, they are the plain log-probabilities.
     """
-    missing, result = missing_cells(rows), np.empty(len(rows))
-    gaps = missing.any(axis=1) if hasattr(density, "impute") else np.zeros(len(rows), dtype=bool)
+    missing = missing_cells(uncoded(rows))
+    n, result = len(missing), np.empty(len(missing))
+    gaps = missing.any(axis=1) if hasattr(density, "impute") else np.zeros(n, dtype=bool)
     places = np.flatnonzero(~gaps)
     if len(places):
-        part = some_rows(rows, places)
+        part = pick(rows, places)
         result[places] = _log_weights(density, part)
         if rest is not None:
             result[places] += rest(places, part)
@@ -46,19 +48,19 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
         return result
     # The rows of a call of `impute` share a stream of random numbers. There is one call for each
     # distinct row, so that its completions do not depend on the other rows.
-    contents = _contents(rows, missing, np.flatnonzero(gaps))
+    contents = _contents(uncoded(rows), missing, np.flatnonzero(gaps))
     distinct, first, place = np.unique(contents, return_index=True, return_inverse=True)
     repeated = np.repeat(np.flatnonzero(gaps)[first], N_DRAWS)
     completions = [
         density.impute(
-            some_rows(rows, some),
+            pick(rows, some),
             how="sample",
             random_state=crc32(content.encode(), seed) % 2**31,
             **options,
         )
         for content, some in zip(distinct, repeated.reshape(-1, N_DRAWS), strict=True)
     ]
-    draws = np.array([_log_weights(density, complete) for complete in completions])[place.ravel()]
+    draws = _log_weights(density, joined(completions)).reshape(-1, N_DRAWS)[place.ravel()]
     if rest is not None:  # of each row, as equal codes may stand for different numbers
         codes = np.array(completions)[place.ravel()].reshape(draws.size, -1)
         draws += rest(np.repeat(np.flatnonzero(gaps), N_DRAWS), codes).reshape(draws.shape)

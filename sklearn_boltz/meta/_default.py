@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -13,9 +12,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._density import Density
 from sklearn_boltz._methods import named
 from sklearn_boltz._tabular import Tabular
-from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.networks.features._basis import n_features
 from sklearn_boltz.restricted import SDCPRBM
@@ -25,10 +24,12 @@ from sklearn_boltz.tables._cells import (
     APART,
     MOST_LEVELS,
     as_array,
+    columns_of,
     is_whole,
     unmasked,
     unusable_cell,
 )
+from sklearn_boltz.tables._coded import Coded
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._form import check_form
 from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
@@ -67,6 +68,8 @@ class OfTables(Tabular):
 
     # Of the codes that the default model gets.
     _dtype = np.float64
+    # Of `_read_by`.
+    _reader = None
 
     def _own_error(self, error):
         """Errors as of `Tabular`; those of the default density name this estimator."""
@@ -155,6 +158,9 @@ class OfTables(Tabular):
     def _rows(self, X):
         """The rows of a table as the density takes them."""
         X = some_columns(X, self._kept)
+        if self._reader is not None:
+            codes = self._reader._validate(X, reset=False, allow_nan=True)
+            return Coded(self._reader._encoder, X, codes, is_own=True)
         if self._encoder is None:
             return Coded(None, X, X)
         with named(self):
@@ -162,6 +168,26 @@ class OfTables(Tabular):
         if self.estimator is None:
             codes = codes.astype(self._dtype, copy=False)
         return Coded(self._encoder, X, codes)
+
+    def _read_by(self, estimator, X, weights):
+        """-> a density that encodes rows for others like it, and the rows of a fit.
+
+        There is none, and the rows stay a table, for a density that is not of this package: also a
+        subclass of a user's own may look at tables.
+        """
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        reader = estimator.estimator if is_frozen else clone(estimator)
+        name, place = type(reader).__name__, type(reader).__module__
+        if not isinstance(reader, Density) or not place.startswith("sklearn_boltz."):
+            return None, Coded(None, X, X)
+        if not is_frozen:
+            reader._validate_params()
+        try:
+            codes = reader._validate(X, reset=not is_frozen, allow_nan=True, sample_weight=weights)
+        except (TypeError, ValueError) as error:
+            text = re.sub(rf"^{name}\b", type(self).__name__, str(error))
+            raise type(error)(text) from error.__cause__
+        return reader, Coded(reader._encoder, X, codes, is_own=True)
 
     def _batches(self, X, sample_weight):
         """Batches of rows that are not in memory; None for a table."""
@@ -197,10 +223,10 @@ def seeded(estimator, generator):
     return clone(estimator).set_params(random_state=generator.randint(2**31))
 
 
-def timed_fit(estimator, rows, weights, table=None):
-    """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None.
+def timed_fit(estimator, rows, weights):
+    """-> a clone of an estimator fitted to `Coded` rows, and the seconds; weights may be None.
 
-    What is inside of a FrozenEstimator is fitted. Rows may be codes of a table.
+    What is inside of a FrozenEstimator is fitted.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator, 0.0
@@ -209,8 +235,11 @@ def timed_fit(estimator, rows, weights, table=None):
         # The imputer tells itself.
         warnings.filterwarnings("ignore", f".*: {APART}")
         density = clone(estimator)
-        fit = density.fit if table is None else partial(density._fit_codes, table)
-        return fit(rows, **weights), perf_counter() - start
+        if rows.of_codes:
+            density._fit_codes(rows.table, rows.codes, **weights)
+        else:
+            density.fit(rows.taken, **weights)
+        return density, perf_counter() - start
 
 
 def choose_density(table, n_rows, n_classes=0, **options):
@@ -274,14 +303,15 @@ def with_values(estimator, X, n_classes=0):
             )
         return estimator, None
     is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Encoder.learn(X)
-    codes, n_values = table.encode(X, "missing"), table.n_categories
-    for j in np.flatnonzero(~table.is_word):
-        n_values[j] = n_codes(codes[:, j].astype(np.float64), is_rbm)
+    n_values, cells = table.n_categories, [cells for _, cells in columns_of(X)]
+    numbers = {j: table.columns[j].finite(cells[j]) for j in np.flatnonzero(~table.is_word)}
+    for j, own in numbers.items():
+        n_values[j] = n_codes(own, is_rbm)
     if not is_rbm and not n_values.all():
         if n_classes:
             places = np.flatnonzero(n_values == 0)
-            numbers = codes[:, places[0]].astype(np.float64)
-            others = numbers[~(np.isnan(numbers) | is_whole(numbers) & (numbers <= MOST_LEVELS))]
+            own = numbers[places[0]]
+            others = own[~(np.isnan(own) | is_whole(own) & (own <= MOST_LEVELS))]
             raise ValueError(
                 f"joint=True with {type(estimator).__name__} needs categories, or codes from 0 to "
                 f"{MOST_LEVELS}, and {having(table.columns[j].title for j in places)} other "

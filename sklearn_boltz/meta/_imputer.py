@@ -245,10 +245,14 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             estimator = choose_density(self._encoder, len(X), verbose=self.verbose)
             self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
         self._fills_cells(estimator, self.how)
-        rows = self._rows(X)
         estimator = seeded(estimator, check_random_state(fixed(self.random_state)))
-        own_weights = None if sample_weight is None else weights
-        self.estimator_, seconds = timed_fit(estimator, rows.codes, own_weights, rows.table)
+        own_weights, self._reader = None if sample_weight is None else weights, None
+        if self._encoder is None:
+            X = some_columns(X, self._kept)
+            self._reader, rows = self._read_by(estimator, X, own_weights)
+        else:
+            rows = self._rows(X)
+        self.estimator_, seconds = timed_fit(estimator, rows, own_weights)
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
         if self._fills_cells(self.estimator_):
@@ -369,11 +373,11 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         X = some_columns(self._read(X), self._kept)
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
-        X = self._rows(X).codes
+        coded = self._rows(X)
         if self._fills_cells(self.estimator_):
-            p = self._missing_proba(X, missing, generator)
+            p = self._missing_proba(coded.codes, missing, generator)
         else:
-            p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
+            p = {j: self._column_proba(coded.some(own), j, generator) for j, own in rows.items()}
         keys = self._keys()
         return {
             keys[self._kept[j]]: Bunch(rows=own, **self._described(p[j], j))
@@ -517,15 +521,15 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _column_proba(self, rows, j, generator):
         """Probabilities of one column, by densities other than networks of codes."""
-        key, seed = keys_of(self.estimator_, rows)[j], generator.randint(2**31)
-        return self.estimator_.predict_column_proba(rows, key, random_state=seed)
+        key, seed = keys_of(self.estimator_, rows.X)[j], generator.randint(2**31)
+        return self.estimator_.predict_column_proba(rows.taken, key, random_state=seed)
 
     def _described(self, p, j):
         """Probabilities of a column, and of what they are."""
         table, categories, ends = self._encoder or table_of(self.estimator_), None, None
         if table is not None and table.is_word[j]:
             column = table.columns[j]
-            categories, bins = column.values, column.bins or column.scores and column.scores.bins
+            categories, bins = column.values, column.all_bins
             ends = bins and column.back(bins.values[:, [0, -1]])
             p = p[:, : len(categories)]  # a constant column has two values in the model
             p = p / p.sum(axis=1, keepdims=True)

@@ -4,13 +4,14 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import Coded, coded_table, mean_log_density
+from sklearn_boltz.meta._coding import coded_table, mean_log_density
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -35,6 +36,7 @@ from sklearn_boltz.numerics._threads import (
 )
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import missing_cells
+from sklearn_boltz.tables._coded import Coded
 from sklearn_boltz.tables._counts import of_batch
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_rows
@@ -239,17 +241,17 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         whole, (kept, X, weights) = X, self._counted(X, sample_weight)
         generator = check_random_state(fixed(self.random_state))
         self._seed = generator.randint(2**31)
-        self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
-        rows = self._rows(X)
+        self._n_rows, is_weighted = float(weights.sum()), sample_weight is not None
+        density, rows = self._unfitted(X, weights, is_weighted)
         density = seeded(density, generator)
         folds = self._folds(rows, weights, generator)
-        of_fold = self._of_folds(density, rows)
-        tasks = [(density, rows, weights, slice(None), sample_weight is not None)]
-        tasks += [(of_fold, rows, left, held, True) for left, held in folds]
+        of_fold, rows_of_fold = self._of_folds(density, rows)
+        tasks = [(density, rows, weights, slice(None), is_weighted)]
+        tasks += [(of_fold, rows_of_fold, left, held, True) for left, held in folds]
         first, *others = in_parallel(self._fit_density, tasks, self.n_jobs)
         self.estimator_, self._mean, fitted, seconds = first
-        if self._takes_tables:
-            self._encoder = table_of(self.estimator_) or self._encoder
+        if rows.table is None:
+            self._table = table_of(self.estimator_) or self._table
         self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
         scores = fitted.copy()
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
@@ -398,41 +400,40 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         """
         X = self._read(X)
         rows, found = self._rows(X), np.full(X.shape, np.nan)
-        taken = rows.codes
+        taken = rows.taken
         with named(self):
-            if self._takes_tables:
-                rows = Coded(self._encoder, rows.X, self._encoder.encode(rows.X, "missing"))
+            if rows.table is None:
+                rows = Coded(self._table, X, self._table.encode(X, "missing"))
             own = surprises(self.estimator_, rows, taken)
         unseen = np.isnan(own) & ~missing_cells(rows.X)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
 
-    def _unfitted(self, X, weights):
-        """-> a density model; what it takes of a table is noted."""
-        kinds, self._takes_tables = self._declared(), self.estimator is not None
-        if self._takes_tables:
+    def _unfitted(self, X, weights, is_weighted):
+        """-> a density model, and the rows as it takes them."""
+        kinds, self._encoder, self._reader = self._declared(), None, None
+        if self.estimator is not None:
             self._kept = np.arange(X.shape[1])
-            with named(self):
-                self._encoder = Encoder.learn(X)
-            return clone(self.estimator)
+            weights = weights if is_weighted else None
+            self._reader, rows = self._read_by(self.estimator, X, weights)
+            if self._reader is None:
+                with named(self):
+                    self._table = Encoder.learn(X)
+            return clone(self.estimator), rows
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
         # Outliers of tables with gaps rank no lower than with completed rows, and fits are faster.
         missing = "observed" if self._encoder.n_categories.max() > 2 else "em"
         density = choose_density(self._encoder, len(X), verbose=self.verbose, missing=missing)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
-        return density
-
-    def _rows(self, X):
-        """As of `OfTables`; the encoder is for other uses where the density takes tables."""
-        return Coded(None, X, X) if self._takes_tables else super()._rows(X)
+        return density, self._rows(X)
 
     def _log_weights(self, density, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
         if isinstance(density, Network) and density._gaussians is None:
             return self._expected_log_weights(density, rows)
-        if self._takes_tables:
-            return completed_log_weights(density, rows.X, self._seed)
+        if not rows.of_codes:
+            return completed_log_weights(density, rows.taken, self._seed)
         unseen = rows.log_unseen(self._n_rows)
 
         def rest(places, codes):
@@ -447,11 +448,11 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         def of_block(block):
             part = rows.some(block)
-            result, p = density._expected_log_weights(part.codes)
+            result, p = density._expected_log_weights(part.taken)
             shares = np.split(p, np.cumsum(n_values)[:-1], axis=1)
-            if part.table is None:
-                codes = density._known_cells(part.X)
-                result = density._with_cells(part.X, codes, result)
+            if not part.of_codes:
+                codes = density._known_cells(part.taken)
+                result = density._with_cells(part.taken, codes, result)
                 return result + mean_log_density(density._encoder, codes, shares)
             result += part.log_density() + mean_log_density(part.table, part.codes, shares)
             return result + part.log_unseen(self._n_rows)
@@ -463,31 +464,43 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _folds(self, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
-        codes = self._encoder.encode(rows.X, "missing") if self._takes_tables else rows.codes
+        codes = rows.codes
+        if rows.table is None:
+            codes = self._table.encode(rows.X, "missing")
+        elif rows.is_own:  # different numbers are different rows
+            codes = codes.astype(np.float64)
+            for j, own in rows.numbers(np.flatnonzero(rows.table.is_number)).items():
+                codes[:, j] = own
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))
         return list(left_out(codes, weights, n_folds, generator))
 
     def _of_folds(self, density, rows):
-        """A density that knows the codes of an array which the rows of some folds are without."""
+        """A density that knows the codes of an array which some folds are without, and its rows."""
         X = rows.X
-        knows = not self._takes_tables or isinstance(density, BaseBoltzmannMachine)
+        knows = rows.of_codes or isinstance(density, BaseBoltzmannMachine)
         are_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         if knows or not are_numbers or not is_auto(density.get_params().get("columns")):
-            return density
+            return density, rows
         n_values = [n_codes(column) for column in X.T.astype(np.float64)]
-        return with_codes(density, n_values) if all(n_values) else density
+        if not all(n_values):
+            return density, rows
+        density = with_codes(density, n_values)
+        return density, self._read_by(density, X, None)[1]
 
     def _fit_density(self, density, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""
         kept = np.flatnonzero(weights)
-        if weights.sum() < self._n_rows and not self._takes_tables:
+        is_frozen = isinstance(density, FrozenEstimator)
+        if weights.sum() < self._n_rows and rows.table is not None and not is_frozen:
             # By bins that end at the numbers of held-out rows, these would look too likely.
-            rows = rows.by(rows.table.with_bins_of(some_rows(rows.X, kept), weights[kept]))
+            part, left = rows.some(kept), weights[kept]
+            table = part.own_table(left) if rows.is_own else part.table.with_bins_of(part.X, left)
+            rows = rows.by(table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         own, own_weights = rows.some(kept), weights[kept] if is_weighted else None
-        fitted, seconds = timed_fit(density, own.codes, own_weights, own.table)
+        fitted, seconds = timed_fit(density, own, own_weights)
         # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(fitted, rows)
         mean = float(np.average(scores, weights=weights))

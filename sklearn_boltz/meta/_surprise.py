@@ -4,7 +4,8 @@ import numpy as np
 
 from sklearn_boltz._density import Density
 from sklearn_boltz._tabular import Tabular
-from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
+from sklearn_boltz.tables._coded import pick
+from sklearn_boltz.tables._frames import is_frame, names_of
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300
@@ -18,7 +19,7 @@ def surprises(density, rows, X):
     density : estimator
         Fitted, with `predict_column_proba`.
     rows : Coded
-    X : data frame or array of shape (n, n_columns)
+    X : data frame or array of shape (n, n_columns), or Coded
         The same as `density` takes them.
 
     Returns
@@ -29,12 +30,12 @@ def surprises(density, rows, X):
     keys, found = keys_of(density, X), np.full(rows.codes.shape, np.nan)
     numbers = rows.numbers(np.flatnonzero(rows.table.is_number))
     for j, column in enumerate(rows.table.columns):
-        bins = column.bins if column.scores is None else column.scores.bins
+        bins = column.all_bins
         own = rows.codes[:, j] if bins is None else bins.encode(numbers[j])
         known = np.flatnonzero(~np.isnan(own))
         if not len(known):
             continue
-        p = density.predict_column_proba(some_rows(X, known), keys[j])
+        p = density.predict_column_proba(pick(X, known), keys[j])
         found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
         if bins is not None:
             # By how much ln f of a number is below its mean in the bin, if it is.

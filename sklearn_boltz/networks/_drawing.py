@@ -206,17 +206,18 @@ class Drawing:
         codes[rows], z[rows] = model.complete(*args, how, generator)
         numbers, filled = numbers_of_scores(self._encoder, codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
-            self._set_means(X, model, args, missing, numbers, filled)
+            self._set_means(X, cells, model, args, numbers, filled)
         filled = self._encoder.coding.decode(filled)
         return self._encoder.fill(
             X, filled, missing, generator if how == "sample" else None, numbers
         )
 
-    def _set_means(self, X, model, args, missing, numbers, filled):
+    def _set_means(self, X, cells, model, args, numbers, filled):
         """Means of numbers, and of the codes that stand for themselves, in rows with gaps."""
-        rows, scored = missing.any(axis=1), np.flatnonzero(self._encoder.is_scored)
+        missing, scored = np.isnan(cells), np.flatnonzero(self._encoder.is_scored)
+        rows = missing.any(axis=1)
         for j in np.flatnonzero(self._encoder.is_binned & missing.any(axis=0)):
-            numbers[j] = self._mean_numbers(X, missing[:, j], j)
+            numbers[j] = self._mean_numbers(X, cells, j)
 
         def means(codes, z, variances):
             return np.column_stack([

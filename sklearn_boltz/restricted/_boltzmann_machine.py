@@ -75,6 +75,7 @@ from sklearn_boltz.restricted.training._rows import evenly_spaced
 from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
 from sklearn_boltz.restricted.training._visits import of_some, rows_with_information
 from sklearn_boltz.tables._cells import grey_levels
+from sklearn_boltz.tables._coded import uncoded
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._phrases import N_NAMES, format_number
@@ -572,6 +573,7 @@ class BaseBoltzmannMachine(Density):
         """Find the initial model, if `init` is one."""
         if is_model(self.init):
             name, layout = type(self).__name__, self._encoder.coding
+            X = uncoded(X)
             self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
 
     def _begin_at_init(self, weights, visible, hidden):

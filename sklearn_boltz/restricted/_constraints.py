@@ -1,4 +1,4 @@
-"""What the parameters of estimators and of their methods may be."""
+"""Constraints on the parameters of estimators and of their methods."""
 
 from numbers import Integral, Real
 

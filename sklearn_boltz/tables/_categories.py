@@ -110,6 +110,13 @@ class Categories(Column):
             every = [*old, *values]
         return replace(self, categories=as_column(every))
 
+    def seen_in(self, codes):
+        """The column with the categories that are among codes; both bools if there are any."""
+        places = np.unique(codes[~np.isnan(codes)]).astype(np.intp)
+        if len(places) in (0, len(self.categories)) or self.categories.dtype.kind == "b":
+            return self
+        return replace(self, categories=self.categories[places])
+
     def encode(self, cells, unseen):
         """The places of cells among the categories; as floats, with NaN, if a cell is missing.
 

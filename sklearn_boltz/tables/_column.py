@@ -110,6 +110,15 @@ class Column:
         """The values whose probabilities can be asked for; None for numbers themselves."""
         return self.categories
 
+    @property
+    def all_bins(self):
+        """Bins of its numbers, also beside normal scores; None if it has none."""
+        return self.bins if self.scores is None else self.scores.bins
+
+    def seen_in(self, codes):
+        """The column with the categories that are among codes; as it is if it has none."""
+        return self
+
     def numbers(self, cells):
         """Cells of a column of numbers or dates in a type of numbers; NaN for missing ones."""
         if self.codec is None:

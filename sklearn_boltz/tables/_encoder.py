@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 from sklearn_boltz.tables._bins import MOST, most_bins, spread_evenly
 from sklearn_boltz.tables._categories import Categories
 from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells, places_of
+from sklearn_boltz.tables._coded import uncoded
 from sklearn_boltz.tables._column import Plain, of_each
 from sklearn_boltz.tables._form import holds_numbers
 from sklearn_boltz.tables._frames import (
@@ -19,7 +20,7 @@ from sklearn_boltz.tables._frames import (
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
 from sklearn_boltz.tables._libraries import Header
-from sklearn_boltz.tables._numbers import Binned, Scored, learn_numbers
+from sklearn_boltz.tables._numbers import Binned, Scored, learn_again, learn_numbers
 from sklearn_boltz.tables._packing import packed, unpacked
 from sklearn_boltz.tables._recognition import PLAIN, hold_amounts, most_codes, recognise_columns
 from sklearn_boltz.tables._values import as_cells, beyond_floats, find_places, in_type_of
@@ -267,10 +268,16 @@ class Encoder:
         return self.each(lambda c: Categories.of(c, bits) if c.categories is None else c)
 
     def with_bins_of(self, X, weights):
-        """The table with the bins of other rows, no more than it has."""
-        return self.each(
-            lambda one, titled: one.again(titled[1], weights) if one.bins else one, columns_of(X)
-        )
+        """The table with the bins and normal scores of other rows, no more bins than it has."""
+        return self.each(lambda one, titled: learn_again(one, titled[1], weights), columns_of(X))
+
+    def with_values_of(self, codes, X):
+        """The table with the categories that some rows have, or that are declared."""
+        names = names_of(X) if is_frame(X) else []
+        declared = self.is_listed | self.is_number
+        for j, name in enumerate(names):
+            declared[j] |= declared_values(X[name])[0] is not None
+        return self.each(lambda c, own, kept: c if kept else c.seen_in(own), codes.T, declared)
 
     def log_density(self, X, codes=None):
         """ln of the densities of numbers given their bins, summed over the cells of each row.
@@ -340,6 +347,7 @@ class Encoder:
         show how uncertain it is. `numbers` is a dict from columns of numbers to these, where they
         are known.
         """
+        X = uncoded(X)
         X = X if is_frame(X) else as_array(X)
         missing, values, known = missing & missing_cells(X), {}, dict(numbers)
         uniform = None if generator is None else lambda places: generator.random(len(places))

@@ -9,6 +9,7 @@ from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._categories import Categories, warn_of_codes
 from sklearn_boltz.tables._cells import ENORMOUS, MOST_LEVELS, SUSPECTS, columns_of, is_whole
 from sklearn_boltz.tables._codec import codec_of_numbers
+from sklearn_boltz.tables._coded import uncoded
 from sklearn_boltz.tables._column import Column, UnfitColumn
 from sklearn_boltz.tables._dates import Dates
 from sklearn_boltz.tables._grid import Grid
@@ -41,14 +42,6 @@ class Binned(Column):
         n_atoms = MOST_LEVELS if column.kind.name == "count" else LEAST
         bins = Bins.learn(numbers, sample_weight, most, n_atoms)
         return cls(*_fields(column), bins, as_column(bins.labels(column.codec)))
-
-    def again(self, cells, sample_weight):
-        """The column with bins of other cells; as it is if these have none, or more bins."""
-        numbers = self.finite(cells)
-        if np.isnan(numbers).all():
-            return self
-        other = Binned.learn(self, numbers, sample_weight, self.bins.n_bins)
-        return self if other.bins.n_bins > self.bins.n_bins else other
 
     @property
     def _own_kind(self):
@@ -121,6 +114,19 @@ class Scored(Column):
     def quantiles(self, probability, levels):
         """Labels as of `Binned`."""
         return self.back(self.scores.bins.quantiles(probability, levels))
+
+
+def learn_again(column, cells, sample_weight):
+    """The column with bins or normal scores of other cells.
+
+    It is as it is if it has none, or if these cells have none, or more bins.
+    """
+    bins = column.all_bins
+    numbers = np.full(1, np.nan) if bins is None else column.finite(cells)
+    if np.isnan(numbers).all():
+        return column
+    other = type(column).learn(column, numbers, sample_weight, bins.n_bins)
+    return column if other.all_bins.n_bins > bins.n_bins else other
 
 
 def _fields(column):
@@ -211,7 +217,7 @@ def normal_scores(table, X):
     """
     found = [
         column.scores.of_cells(column.finite(cells))
-        for column, (_, cells) in zip(table.columns, columns_of(X), strict=True)
+        for column, (_, cells) in zip(table.columns, columns_of(uncoded(X)), strict=True)
         if column.scores is not None
     ]
     return tuple(np.stack(part, axis=1) for part in zip(*found, strict=True))

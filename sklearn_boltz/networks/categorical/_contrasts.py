@@ -233,7 +233,7 @@ def softmax_information(basis, chances, x, weights):
 
 
 def _of_many_states(basis, mean, chances, x, weights):
-    """The same by one product for each state, less the square of the means times x."""
+    """Compute the block by one product for each state, less the square of the means times x."""
     (q, k), m = basis.shape, x.shape[1]
     pure = np.empty((q, m, m), x.dtype)
     for own, chance in zip(pure, chances.T, strict=True):

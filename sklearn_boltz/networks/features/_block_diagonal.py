@@ -46,6 +46,6 @@ class BlockDiagonal:
 
 
 def around(place, end):
-    """What comes before a slice, and what after it up to an end."""
+    """Slices before a slice, and after it up to an end, that are not empty."""
     parts = slice(0, place.start), slice(place.stop, end)
     return [part for part in parts if part.start < part.stop]

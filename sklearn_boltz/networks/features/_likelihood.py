@@ -103,7 +103,7 @@ def _newton_step(network, objective, of_rows, states):
     x = network.expand(states[:N_STATES], range(len(network.columns)))
 
     def changes(step):
-        """What a step adds to ln p of the states, except for a constant."""
+        """Changes of ln p of the states by a step, except for a constant."""
         coupling, intercept = _unpacked(step.astype(x.dtype), n)
         change = np.einsum("ij,ij->i", x @ coupling, x) / 2 + x @ intercept
         return change - change.mean()

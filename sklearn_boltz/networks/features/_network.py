@@ -160,7 +160,7 @@ class FeatureNetwork:
 
     @cached_property
     def _roots(self):
-        """Of each column, R with RᵀR the covariance of its features if values are uniform."""
+        """A matrix R for each column: RᵀR is the covariance of its features for uniform values."""
         roots = []
         for basis in self.bases:
             features = basis.features - basis.features.mean(axis=0)

@@ -281,7 +281,7 @@ def log_sums(model, codes):
 
 
 def _estimated_log_sums(model, codes):
-    """The same of distinct rows that have too many joint states."""
+    """Estimate the `log_sums` of distinct rows that have too many joint states."""
     found, betas = np.full(len(codes), np.nan), np.linspace(0, 1, N_TEMPERATURES + 1)
 
     def anneal(rows):

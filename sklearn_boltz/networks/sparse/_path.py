@@ -191,7 +191,7 @@ def free_curvature(solver, state, part, present):
 
 
 def prices(network, single):
-    """Of the block of each pair, and of its trend, of shape (d, d); see `price`."""
+    """Prices of the block of each pair, and of its trend, of shape (d, d); see `price`."""
     if not network.is_categorical:
         return np.full((2, network.n_columns, network.n_columns), single)
     size = network.n_values - 1

@@ -306,6 +306,6 @@ def block_curvature(values, columns, rows, starts):
 
 
 def largest_eigenvalue(matrix):
-    """Of a symmetric matrix, with a little more for rounding."""
+    """Return that of a symmetric matrix, with a little more for rounding."""
     n = len(matrix)
     return eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0] * (1 + RIDGE)

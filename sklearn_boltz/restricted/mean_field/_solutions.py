@@ -1,4 +1,4 @@
-"""What follows from fixed points of mean field: free energies, which of them differ, and ln Z."""
+"""Free energies of mean-field fixed points, the distinct ones, and the ln Z they give."""
 
 import numpy as np
 from scipy.special import logsumexp

@@ -1,4 +1,4 @@
-"""What the columns of a table are for a model: which units, by what a user says and by the data."""
+"""Units of the columns of a table, as a user declares them or as the data show."""
 
 from functools import cache
 

@@ -100,7 +100,7 @@ def steps_of_transition(model):
 
 
 def parameters_of_layers(model):
-    """What `chains_of_layers` takes of a model, or None if units are other than bits and words."""
+    """Arguments of `chains_of_layers` for a model; None if its units are not bits and words."""
     parts = [units for units, _ in model.visible.parts()]
     if not model.hidden.is_binary or any(type(u) not in (Bernoulli, Categorical) for u in parts):
         return None
@@ -127,7 +127,7 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
 
 
 def _matmul(weights, rows, out=None):
-    """Of arrays of other libraries too, which have no `out`."""
+    """Multiply arrays, of libraries without `out`, too."""
     return rows @ weights if out is None else np.matmul(rows, weights, out=out)
 
 

@@ -272,7 +272,7 @@ class Mixed:
         return theta, residuals, spreads, information
 
     def redrawn(self, theta, known, generator):
-        """The same with missing scores drawn anew, given the levels and known scores of rows."""
+        """The network with missing scores drawn anew, given the levels and known scores of rows."""
         scores = [j for j, own in enumerate(self.columns) if isinstance(own, ScoreColumn)]
         first = np.searchsorted(self.column, scores)  # z, and beside it -z²/2
         inner, z = np.append(theta, 0.0)[self.places], self.features[:, first]
