@@ -41,10 +41,10 @@ NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
 MIXED = ["wage", "yrbss", "chile", "attrition", "happiness", "nhefs"]
 SHARE, N_NEIGHBORS, N_TREES, N_ROUNDS = 0.2, 10, 100, 3
 MOST_LEVELS, N_FEW_TREES, LEAST = 12, 60, 1e-3
+# Early stopping would need two rows of each class.
 N_BOOSTED_ROUNDS = 2
-BOOSTING = {
-    "max_iter": 50, "learning_rate": 0.08, "max_leaf_nodes": 4, "early_stopping": False,
-}  # fmt: skip
+WHOLE = {"early_stopping": False}
+BOOSTING = {"max_iter": 50, "learning_rate": 0.08, "max_leaf_nodes": 4, **WHOLE}
 
 
 def hide(table, seed):
@@ -200,7 +200,7 @@ def mixed_forests(gaps, levels, seed):
     return forests_in_rounds(gaps, levels, filled, N_FEW_TREES, seed)
 
 
-def mixed_boosting(gaps, levels, seed):
+def mixed_boosting(gaps, levels, seed, settings=BOOSTING):
     """Trees see values as their places in the order, and at first a missing cell as such."""
     pairs = zip(blocks_of(gaps, levels), levels, strict=True)
     X = np.column_stack([
@@ -214,7 +214,7 @@ def mixed_boosting(gaps, levels, seed):
             rows, others = missing[:, j], np.delete(X, j, axis=1)
             kind = trees.HistGradientBoostingRegressor
             kind = kind if values is None else trees.HistGradientBoostingClassifier
-            model = kind(**BOOSTING, categorical_features=np.delete(strings, j), random_state=seed)
+            model = kind(**settings, categorical_features=np.delete(strings, j), random_state=seed)
             model.fit(others[~rows], X[~rows, j])
             if values is None:
                 filled[j][rows, 0] = X[rows, j] = model.predict(others[rows])

@@ -4,9 +4,9 @@ A simulated table of 15 columns (numbers, strings, levels) of three factors, wit
 cells missing, and one of eight kinds of columns; adult and diamonds (the first rows after a
 shuffle), a fifth hidden; columns of many strings; wide tables and small ones of numbers.
 `IterativeImputer` has the codes of strings, in their order, rounded, and numbers of at most 12
-values the nearest of these. On adult and diamonds there are also boosting in two rounds and, up to
-4,000 rows, forests in three, as in `bench_impute.py`. RMSE in standard deviations of the column; of
-`BoltzmannImputer`, that of medians, its default.
+values the nearest of these. On adult and diamonds there are also boosting in two rounds, with its
+defaults and with the small trees of `bench_impute.py`, and up to 4,000 rows forests in three. RMSE
+in standard deviations of the column; of `BoltzmannImputer`, that of medians, its default.
 """
 
 import warnings
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
 from _data import MissingData, load_numbers
-from bench_impute import mixed_boosting, mixed_forests
+from bench_impute import WHOLE, mixed_boosting, mixed_forests
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
@@ -140,7 +140,8 @@ def by_trees(method, gaps):
 METHODS = {
     "BoltzmannImputer": lambda gaps: BoltzmannImputer().fit_transform(gaps),
     "IterativeImputer": by_codes,
-    "boosting": partial(by_trees, mixed_boosting),
+    "boosting": partial(by_trees, partial(mixed_boosting, settings=WHOLE)),
+    "boosting, small trees": partial(by_trees, mixed_boosting),
     "forests": partial(by_trees, mixed_forests),
 }
 
