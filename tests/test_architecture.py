@@ -142,7 +142,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # what; one that is done with less lowers it.
 TOTALS = {
     "lines of code": 29_386, "classes": 271, "functions": 3555, "lines of tests": 31_167,
-    "lines of benchmarks": 8301,
+    "lines of benchmarks": 8302,
 }  # fmt: skip
 
 

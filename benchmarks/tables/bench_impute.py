@@ -168,6 +168,14 @@ def compare_words(sets, n_seeds, folder):
 # Words and numbers: of each column either numbers, or shares of its values in order.
 
 
+def levels_of(table, gaps):
+    """The values of words and of numbers of few values, in order; None for other numbers."""
+    numbers = table.select_dtypes("number").columns
+    few = [name not in numbers or table[name].nunique() <= MOST_LEVELS for name in table]
+    return [np.unique(gaps[name].dropna()) if is_few else None
+            for name, is_few in zip(table, few, strict=True)]  # fmt: skip
+
+
 def blocks_of(gaps, levels):
     """Standardised numbers, or one-hot values; NaN where a cell is missing."""
     blocks = []
@@ -252,9 +260,7 @@ def mixed_figures(table, method, seed):
     hidden = hide(table, seed)
     numbers = {name: float for name in table.select_dtypes("number")}
     gaps = table.astype(numbers).mask(hidden)
-    few = [name not in numbers or table[name].nunique() <= MOST_LEVELS for name in table]
-    levels = [np.unique(gaps[name].dropna()) if is_few else None
-              for name, is_few in zip(table, few, strict=True)]  # fmt: skip
+    levels = levels_of(table, gaps)
     filled, seconds = processor_timed(MIXED_METHODS[method], gaps, levels, seed)
     right, losses, errors = [], [], []
     for j, name in enumerate(table):

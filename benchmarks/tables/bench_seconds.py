@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
 from _data import MissingData, load_numbers
-from bench_impute import WHOLE, mixed_boosting, mixed_forests
+from bench_impute import MOST_LEVELS, WHOLE, levels_of, mixed_boosting, mixed_forests
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
@@ -32,8 +32,8 @@ from sklearn_boltz import (
 )
 
 LARGE = {"adult": (4000, 30162), "diamonds": (1000, 4000, 16000)}
-# Numbers of this many values at most are levels; rows of forests at most.
-MOST_LEVELS, MOST_OF_FORESTS = 12, 4000
+# Rows of forests at most.
+MOST_OF_FORESTS = 4000
 NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
 WIDE, STRINGS = [(30, 200), (1000, 100)], [(200, 5000), (641, 5000), (3000, 20_000)]
 
@@ -123,12 +123,7 @@ def by_codes(gaps):
 
 def by_trees(method, gaps):
     """The most probable levels, and numbers, of trees in rounds."""
-    numbers = gaps.columns.isin(gaps.select_dtypes("number").columns)
-    levels = [
-        None if is_number and gaps[name].nunique() > MOST_LEVELS else np.unique(gaps[name].dropna())
-        for name, is_number in zip(gaps, numbers, strict=True)
-    ]
-    filled = gaps.copy()
+    levels, filled = levels_of(gaps, gaps), gaps.copy()
     for name, values, block in zip(gaps, levels, method(gaps, levels, 0), strict=True):
         if values is None:
             filled[name] = block[:, 0] * gaps[name].std(ddof=0) + gaps[name].mean()

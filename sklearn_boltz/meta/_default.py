@@ -24,7 +24,6 @@ from sklearn_boltz.tables._cells import (
     APART,
     MOST_LEVELS,
     as_array,
-    columns_of,
     is_whole,
     unmasked,
     unusable_cell,
@@ -303,8 +302,8 @@ def with_values(estimator, X, n_classes=0):
             )
         return estimator, None
     is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Encoder.learn(X)
-    n_values, cells = table.n_categories, [cells for _, cells in columns_of(X)]
-    numbers = {j: table.columns[j].finite(cells[j]) for j in np.flatnonzero(~table.is_word)}
+    n_values = table.n_categories
+    numbers = Coded(table, X, X).numbers(np.flatnonzero(~table.is_word))
     for j, own in numbers.items():
         n_values[j] = n_codes(own, is_rbm)
     if not is_rbm and not n_values.all():

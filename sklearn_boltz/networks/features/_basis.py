@@ -67,9 +67,9 @@ def n_knots(n_columns, n_rows):
 
 def n_features(kinds, n_values, n_rows):
     """The number of functions of all columns, about, of which each has a kind and some values."""
-    most = {"nominal": MOST_VALUES}
-    knots = n_knots(sum(kind not in most for kind in kinds), n_rows)
-    return sum(min(n, most.get(kind, knots)) for kind, n in zip(kinds, n_values, strict=True))
+    is_nominal = np.array(kinds) == "nominal"
+    most = np.where(is_nominal, MOST_VALUES, n_knots((~is_nominal).sum(), n_rows))
+    return np.minimum(n_values, most).sum()
 
 
 def of_order(shares, positions, most_knots=MOST_KNOTS):
