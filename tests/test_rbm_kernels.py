@@ -26,6 +26,13 @@ def chains_at(dtype):
     return W, b, c, (rng.random((20, 10)) < 0.5).astype(dtype)
 
 
+def bits(bias):
+    """`layers` and `runs` of binary units."""
+    return np.array([[len(bias), 0]]), np.empty((0, 2), dtype=int)
+
+
+# Two units of three columns, two bits, and a unit of two columns.
+WORDS = np.array([[6, 1], [2, 0], [2, 1]]), np.array([[3, 2], [2, 1]])
 DTYPES = [np.float32, np.float64]
 SHAPES = [(1, 1), (3, 7), (5, 16), (2, 1500)]
 
@@ -102,7 +109,7 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     tolerance = dict(rtol=1e-4, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-9, atol=1e-12)
     b, c = np.zeros(n_inner, dtype), rng.normal(0, 1, n_columns).astype(dtype)
     H = np.full((n_rows, n_columns), np.nan, dtype)
-    _gibbs_kernel.gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
+    _gibbs_kernel.gibbs_chains(W, b, c, *bits(b), V.copy(), H, 0, False, 0, 0)
     np.testing.assert_allclose(H, expit(V.astype(float) @ W + c), **tolerance)
     out, half = np.full((n_inner, n_columns), np.nan, dtype), n_inner // 2
     products = V.T.astype(float) @ H
@@ -121,7 +128,7 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
         _gibbs_kernel.hidden_fields(W, V, fields[1:])
     # Down: samples agree wherever the uniform number is not next to the probability.
     chains = V.copy()
-    _gibbs_kernel.gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
+    _gibbs_kernel.gibbs_chains(W, b, c, *bits(b), chains, H.copy(), 1, True, 5, 6)
     p, u = expit(H.astype(float) @ W.T), uniform(V.shape, 5, 7, dtype=dtype)
     clear = np.abs(u - p) > 1e-4
     np.testing.assert_array_equal(chains[clear], (u < p)[clear])
@@ -168,7 +175,7 @@ def test_chains_equal_numpy(dtype, from_hidden):
         if k > 0 or not from_hidden:
             h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
         v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
-    _gibbs_kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
+    _gibbs_kernel.gibbs_chains(W, b, c, *bits(b), V, H, 3, from_hidden, 7, 10, 4)
     np.testing.assert_array_equal(V, v)
     np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
@@ -182,32 +189,48 @@ def drawn_columns(field, step, dtype):
     return np.eye(field.shape[2], dtype=dtype)[chosen].reshape(len(field), -1)
 
 
+def drawn_words(field, step, dtype):
+    """States of `WORDS`."""
+    bit = uniform((len(field), 2), 7, step + 1, 4, dtype) < expit(field[:, 6:8])
+    first, last = field[:, :6].reshape(-1, 2, 3), field[:, 8:].reshape(-1, 1, 2)
+    return np.hstack([drawn_columns(first, step, dtype), bit, drawn_columns(last, step + 2, dtype)])
+
+
 @pytest.mark.parametrize("from_hidden", [False, True])
 def test_chains_of_bits_and_words_equal_numpy(dtype, from_hidden):
-    """Two units of three columns, two bits, and a unit of two columns."""
     W, b, c, start = chains_at(dtype)
-    layers, runs = np.array([[6, 1], [2, 0], [2, 1]]), np.array([[3, 2], [2, 1]])
     V, H = start.copy(), start[:, :6].copy()
-    v, h, step = V.copy(), H.copy(), 10
-    for k in range(3):
-        if k > 0 or not from_hidden:
+    v, h = V.copy(), H.copy()
+    for step in (10, 14, 18):
+        if step > 10 or not from_hidden:
             h = (uniform(h.shape, 7, step, 4, dtype) < expit(v @ W + c)).astype(dtype)
-            step += 1
-        field = h @ W.T + b
-        v[:, :6] = drawn_columns(field[:, :6].reshape(-1, 2, 3), step, dtype)
-        v[:, 6:8] = uniform((20, 2), 7, step + 1, 4, dtype) < expit(field[:, 6:8])
-        v[:, 8:] = drawn_columns(field[:, 8:].reshape(-1, 1, 2), step + 2, dtype)
-        step += 3
-    chains = W, b, c, layers, runs, V, H, 3, from_hidden, 7, 10, 4
-    assert _gibbs_kernel.chains_of_layers(*chains) == step
+        v = drawn_words(h @ W.T + b, step + 1, dtype)
+    chains = W, b, c, *WORDS, V, H, 3, from_hidden, 7, 10, 4
+    assert _gibbs_kernel.gibbs_chains(*chains) == 22
     np.testing.assert_array_equal(V, v)
     np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
     with pytest.raises(ValueError, match="shapes do not fit"):
-        _gibbs_kernel.chains_of_layers(W, b, c, layers[:2], *chains[4:])
+        _gibbs_kernel.gibbs_chains(W, b, c, WORDS[0][:2], *chains[4:])
 
 
-def test_annealed_chains_and_their_weights_equal_numpy(dtype):
+def test_clamped_chains_equal_numpy(dtype):
+    W, b, c, start = chains_at(dtype)
+    V, free = start.copy(), np.random.default_rng(1).random(start.shape) < 0.4
+    _gibbs_kernel.clamped_chains(
+        W, b, c, *WORDS, V, free, np.empty_like(V), start[:, :6].copy(), 2, 7, 10, 4
+    )
+    v = start
+    for step in (10, 14):
+        h = (uniform((20, 6), 7, step, 4, dtype) < expit(v @ W + c)).astype(dtype)
+        v = np.where(free, drawn_words(h @ W.T + b, step + 1, dtype), v)
+    np.testing.assert_array_equal(V, v)
+
+
+@pytest.mark.parametrize("of_words", [False, True])
+def test_annealed_chains_and_their_weights_equal_numpy(dtype, of_words):
     W, base, c, start = chains_at(dtype)
+    layers = WORDS if of_words else bits(base)
+    n_steps = 1 + len(layers[0])
     shift, betas = np.random.default_rng(1).normal(size=10).astype(dtype), [0.0, 0.2, 0.7, 1.0]
     v, expected = start.copy(), np.ones(20)
     for k, (low, high) in enumerate(pairwise(betas)):
@@ -216,12 +239,14 @@ def test_annealed_chains_and_their_weights_equal_numpy(dtype):
         expected += (high - low) * (v @ shift) + softplus.sum(axis=1)
         if high < 1:
             p = expit(high * field)
-            h = (uniform(p.shape, 7, 10 + 2 * k, 4, dtype) < p).astype(dtype)
-            p = expit(base + high * (shift + h @ W.T))
-            v = (uniform(p.shape, 7, 11 + 2 * k, 4, dtype) < p).astype(dtype)
+            h = (uniform(p.shape, 7, 10 + n_steps * k, 4, dtype) < p).astype(dtype)
+            field, step = base + high * (shift + h @ W.T), 11 + n_steps * k
+            v = (uniform(field.shape, 7, step, 4, dtype) < expit(field)).astype(dtype)
+            v = drawn_words(field, step, dtype) if of_words else v
     V, log_weights = start.copy(), np.ones(20)
     scratch = np.empty((20, 6), dtype), np.empty(10, dtype), np.empty(6, dtype)
-    _gibbs_kernel.anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
+    arguments = W, base, shift, c, *layers, np.array(betas)
+    _gibbs_kernel.anneal(*arguments, V, *scratch, log_weights, 7, 10, 4)
     np.testing.assert_array_equal(V, v)
     np.testing.assert_allclose(log_weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
 

@@ -18,7 +18,7 @@ from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,27 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
     if centered:
         np.testing.assert_allclose(learner.visible_offset, expected[3])
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_mini_batch_of_words_and_bits_in_one_kernel_or_step_by_step(persistent):
+    rng, found = np.random.default_rng(0), []
+    weights, V = rng.normal(size=(4, 7)), np.zeros((90, 7))
+    for first, width in ((0, 3), (3, 2), (5, 2)):
+        V[np.arange(90), first + rng.integers(width, size=90)] = 1
+    for at_once in (True, False):
+        units = Stacked([Categorical([3, 2]), Bernoulli(np.zeros(2))])
+        scheme = Scheme(n_inner=3, n_gibbs=2, alpha=0.1, persistent=persistent, n_chains=90)
+        hidden = Bernoulli(np.zeros(4))
+        learner = Learner(weights.copy(), units, hidden, V.mean(axis=0), scheme, SGD(), Stream(1))
+        for _ in range(3):
+            batch = learner.in_memory(V)
+            batch.learns_at_once &= at_once
+            learner.learn(batch, 0.1, Workers(1))
+        assert batch.learns_at_once is at_once
+        found.append([*learner.parameters(), learner.visible_offset, learner.hidden_offset])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 def test_a_single_persistent_chain_goes_on():

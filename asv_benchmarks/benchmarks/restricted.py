@@ -47,17 +47,19 @@ class Chains:
         self.V, self.H = bits(100, n_visible, dtype), bits(100, n_hidden, dtype, 0.5)
         self.out = np.empty(size, dtype)
         self.scratch = np.empty(n_visible, dtype), np.empty(n_hidden, dtype)
+        self.layers = np.array([[n_visible, 0]]), np.empty((0, 2), dtype=int)
         self.betas, self.log_weights = np.linspace(0, 1, 11), np.zeros(100)
 
     def time_gibbs(self, size, dtype):
         gibbs_chains(
-            self.weights, self.visible_bias, self.hidden_bias, self.V, self.H, 4, False, 0, 0
-        )
+            self.weights, self.visible_bias, self.hidden_bias, *self.layers, self.V, self.H, 4,
+            False, 0, 0,
+        )  # fmt: skip
 
     def time_anneal(self, size, dtype):
         anneal(
-            self.weights, self.visible_bias, self.visible_bias, self.hidden_bias, self.betas,
-            self.V, self.H, *self.scratch, self.log_weights, 0, 0,
+            self.weights, self.visible_bias, self.visible_bias, self.hidden_bias, *self.layers,
+            self.betas, self.V, self.H, *self.scratch, self.log_weights, 0, 0,
         )  # fmt: skip
 
     def time_moments(self, size, dtype):
@@ -78,7 +80,8 @@ class Products:
 
     def time_hidden_field(self, share, n_rows, dtype):
         """No step, so only the field of the hidden layer and its means."""
-        gibbs_chains(self.weights, *self.biases, self.V, self.H, 0, False, 0, 0)
+        layers = np.array([[784, 0]]), np.empty((0, 2), dtype=int)
+        gibbs_chains(self.weights, *self.biases, *layers, self.V, self.H, 0, False, 0, 0)
 
     def time_moments(self, share, n_rows, dtype):
         moments(self.V, self.H, 0.01, self.out, False)

@@ -8,6 +8,8 @@ from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
 from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
+NO_RUNS = np.empty((0, 2), dtype=np.intp)
+
 
 def smoothed_log_odds(ones, n_rows):
     """Log-odds of the means of columns, smoothed by one more row of values ½, in float64.
@@ -72,7 +74,6 @@ class Bernoulli(Indicators):
     __module__ = "sklearn_boltz.units"  # the public module
 
     is_binary, width = True, 1
-    _runs = np.empty((0, 2), dtype=np.intp)  # for kernels, as those of categories
 
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
@@ -86,6 +87,11 @@ class Bernoulli(Indicators):
     def widths(self):
         """Number of columns of each unit: an array of 1 of shape (n_units,)."""
         return np.ones(self.intercept.shape[0], dtype=int)
+
+    @property
+    def _kernel_layers(self):
+        layers = np.array([[len(self), 0]], dtype=np.intp)
+        return (layers, NO_RUNS) if self.is_binary else None
 
     @classmethod
     def from_data(cls, X, weights=None):

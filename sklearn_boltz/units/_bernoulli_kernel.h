@@ -100,12 +100,9 @@ SIMD_DISPATCH(void, NAME(bernoulli_draw),
 }
 
 /* The sum of softplus(high y) - softplus(low y), y = x + bias. With
- * softplus(z) = max(z, 0) + log(1 + exp(-|z|)), the logarithms become one of a product.
- * low and high are not negative. */
-SIMD_DISPATCH(double, NAME(bernoulli_softplus),
-              (const REAL *restrict x, const REAL *restrict bias, ptrdiff_t n, REAL low,
-               REAL high),
-              (x, bias, n, low, high))
+ * softplus(z) = max(z, 0) + log(1 + exp(-|z|)), the logarithms become one of a product. */
+SIMD_INLINE double NAME(bernoulli_rise)(const REAL *restrict x, const REAL *restrict bias,
+                                        ptrdiff_t n, REAL low, REAL high, const int from_zero)
 {
     double logarithm = 0;
     REAL positive[BERNOULLI_LANES] = {0};
@@ -120,14 +117,14 @@ SIMD_DISPATCH(double, NAME(bernoulli_softplus),
                 const REAL y = x[start + i + lane] + bias[start + i + lane];
                 const REAL size = y < 0 ? -y : y;
                 positive[lane] += y > 0 ? y : (y == y ? 0 : y);
-                product[lane] *= (1 + NAME(simd_exp)(-high * size)) / (1 + NAME(simd_exp)(-low * size));
+                product[lane] *= (1 + NAME(simd_exp)(-high * size)) / (from_zero ? 2 : 1 + NAME(simd_exp)(-low * size));
             }
         }
         for (ptrdiff_t i = length - length % BERNOULLI_LANES; i < length; i++) {
             const REAL y = x[start + i] + bias[start + i];
             const REAL size = y < 0 ? -y : y;
             positive[i % BERNOULLI_LANES] += y > 0 ? y : (y == y ? 0 : y);
-            product[i % BERNOULLI_LANES] *= (1 + NAME(simd_exp)(-high * size)) / (1 + NAME(simd_exp)(-low * size));
+            product[i % BERNOULLI_LANES] *= (1 + NAME(simd_exp)(-high * size)) / (from_zero ? 2 : 1 + NAME(simd_exp)(-low * size));
         }
         for (int lane = 0; lane < BERNOULLI_LANES; lane++)
             logarithm += log((double)product[lane]);
@@ -136,6 +133,17 @@ SIMD_DISPATCH(double, NAME(bernoulli_softplus),
     for (int lane = 0; lane < BERNOULLI_LANES; lane++)
         sum += positive[lane];
     return logarithm + (double)(high - low) * sum;
+}
+
+/* Of low and high, which are not negative. */
+SIMD_DISPATCH(double, NAME(bernoulli_softplus),
+              (const REAL *restrict x, const REAL *restrict bias, ptrdiff_t n, REAL low,
+               REAL high),
+              (x, bias, n, low, high))
+{
+    /* From 0, one exponential is known: all log-partitions are from there. */
+    return low == 0 ? NAME(bernoulli_rise)(x, bias, n, low, high, 1)
+                    : NAME(bernoulli_rise)(x, bias, n, low, high, 0);
 }
 
 #undef REAL

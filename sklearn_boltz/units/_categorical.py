@@ -1,6 +1,7 @@
 """Units with one of several states, one-hot encoded."""
 
 from copy import copy
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -222,6 +223,11 @@ class Categorical(Indicators):
     def state_counts(self):
         """Number of values of each unit: an array of float of shape (n_units,)."""
         return self.widths.astype(np.float64)
+
+    @cached_property
+    def _kernel_layers(self):
+        layers = np.array([[len(self), len(self._runs)]], dtype=np.intp)
+        return (layers, self._runs) if type(self) is Categorical else None
 
     def state_log_weights(self):
         if not self.width:

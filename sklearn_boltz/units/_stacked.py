@@ -78,6 +78,13 @@ class Stacked(UnitType):
         """The layer of each unit, and its number there."""
         return [(units, k) for units in self.layers for k in range(units.n_units)]
 
+    @cached_property
+    def _kernel_layers(self):
+        found = [units._kernel_layers for units in self.layers]
+        if any(each is None for each in found):
+            return None
+        return tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+
     @property
     def one_hot(self):
         """Which units are one-hot: an array of bool of shape (n_units,)."""

@@ -44,7 +44,7 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.numerics._arrays import copied_as, is_foreign
+from sklearn_boltz.numerics._arrays import copied, copied_as, is_foreign
 
 # The dtypes of parameters. Those fitted to data of another dtype, such as integers, are float64.
 FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
@@ -170,6 +170,9 @@ class UnitType:
     def _dtype(self):
         return next(iter(self.parameters().values())).dtype
 
+    def __deepcopy__(self, memo):
+        return self.moved(copied)  # all else never changes
+
     # Values and bounds.
 
     @property
@@ -181,6 +184,10 @@ class UnitType:
         `Bernoulli` with different methods must set it to False.
         """
         return False
+
+    # What compiled kernels of chains ask of bits and categories, as `gibbs_chains` has it: `layers`
+    # and `runs`. None for others, of which the methods are called.
+    _kernel_layers = None
 
     @property
     def width(self):

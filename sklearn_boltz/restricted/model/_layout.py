@@ -181,9 +181,9 @@ class ColumnLayout:
         V = np.zeros((len(X), self.n_numbers), X.dtype)
         single, starts = ~self.one_hot, self.starts[:-1]
         V[:, starts[single]] = X[:, single]
-        codes = np.nan_to_num(X[:, self.one_hot]).astype(np.intp)
-        V[np.arange(len(X))[:, np.newaxis], starts[self.one_hot] + codes] = 1
         missing = np.isnan(X)
+        codes = np.where(missing, 0, X)[:, self.one_hot].astype(np.intp)
+        V[np.arange(len(X))[:, np.newaxis], starts[self.one_hot] + codes] = 1
         if missing.any():
             V[self.spread(missing)] = np.nan
         return V

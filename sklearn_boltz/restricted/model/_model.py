@@ -204,10 +204,12 @@ def log_pseudo_likelihood(model, V, features=None):
         raise ValueError(CONTINUUM)
     n_units = model.visible.n_units
     chosen = range(n_units) if features is None else features.T
-    one_feature = _of_binary_units if model.visible.is_binary else _of_any_units
     if is_foreign(V):
-        one_feature = _of_arrays
-    total = one_feature(model, V, chosen)
+        total = _of_arrays(model, V, chosen)
+    elif model.visible.is_binary:
+        total = _of_binary_units(model, V, chosen)
+    else:
+        total = _of_any_units(model, V, features)
     return total if features is None else total * (n_units / features.shape[1])
 
 
@@ -282,20 +284,20 @@ def _of_arrays(model, V, chosen):
     return total
 
 
-def _of_any_units(model, V, chosen):
+def _of_any_units(model, V, features):
     """The sum over the chosen units of the log-softmax over their states."""
-    field, each = model.hidden_field(V), model.visible.unit_states()
-    total, by_visible = np.zeros(len(V)), model.weights_by_visible
-    for units in chosen:
-        units = np.broadcast_to(units, len(V))
-        for i in np.unique(units):
-            rows = np.flatnonzero(units == i)
-            columns, (states, log_weights) = model.visible.columns_of(i), each[i]
-            values = V[rows, columns]
-            parts = field[rows], values, by_visible[columns], states
-            logs = log_weights + log_sums_of_states(model, *parts)
-            shares = model.visible.state_shares(i, values)
-            total[rows] += (shares * logs).sum(axis=1) - np.logaddexp.reduce(logs, axis=1)
+    field, total, by_visible = model.hidden_field(V), np.zeros(len(V)), model.weights_by_visible
+    for i, (states, log_weights) in enumerate(model.visible.unit_states()):
+        times = np.ones(len(V)) if features is None else (features == i).sum(axis=1)
+        rows = np.flatnonzero(times)
+        if not len(rows):
+            continue
+        columns = model.visible.columns_of(i)
+        values = V[rows, columns]
+        parts = field[rows], values, by_visible[columns], states
+        logs = log_weights + log_sums_of_states(model, *parts)
+        found = (model.visible.state_shares(i, values) * logs).sum(axis=1)
+        total[rows] += times[rows] * (found - np.logaddexp.reduce(logs, axis=1))
     return total
 
 

@@ -34,11 +34,12 @@ from sklearn_boltz.partition._estimates import (
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._gibbs import (
     fields_by_kernels,
+    joined_intercepts,
+    parameters_of_layers,
     run_chains,
-    visible_by_type,
+    steps_of_transition,
 )
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
-from sklearn_boltz.units._stacked import by_type
 
 # How often temperatures and chains are doubled if a standard error is asked for.
 MOST_DOUBLINGS = 6
@@ -177,12 +178,12 @@ def _anneal(model, base, betas, V, stream, workers):
         first = stream.step
         _anneal_any_units(model, base, betas, V, log_weights, stream, 0)
         if base.is_binary and model.visible.is_binary and model.hidden.is_binary:
-            stream.step = first + 2 * len(betas)  # as of `_anneal_binary`
+            stream.step = first + 2 * len(betas)  # as of `_anneal_layers`
         return np.array(as_numpy(log_weights), dtype=np.float64)
     log_weights = np.zeros(len(V))
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
-    fast = base.is_binary and model.visible.is_binary and model.hidden.is_binary
-    anneal_block = _anneal_binary if fast else _anneal_any_units
+    fast = parameters_of_layers(model) is not None
+    anneal_block = _anneal_layers if fast else _anneal_any_units
     n_rows, n_columns = len(V), sum(model.weights.shape)
     blocks = row_blocks(n_rows) if fast else blocks_of_narrow_rows(n_rows, n_columns)
     first = stream.take(0)
@@ -218,26 +219,18 @@ def _anneal_elsewhere(settings):
     return V, log_weights, own.step
 
 
-def _anneal_binary(model, base, betas, V, log_weights, stream, first_row):
-    H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
-    shift = model.visible.intercept - base.intercept
-    first = stream.take(2 * len(betas))
+def _anneal_layers(model, base, betas, V, log_weights, stream, first_row):
+    weights, bias, hidden_bias, *layers = parameters_of_layers(model)
+    of_base, H = joined_intercepts(base), np.empty((len(V), len(hidden_bias)), model.dtype)
+    first = stream.take(steps_of_transition(model) * len(betas))
     anneal(
-        model.weights_by_visible, base.intercept, shift, model.hidden.intercept, betas, V, H,
-        np.empty_like(shift), np.empty_like(model.hidden.intercept), log_weights, stream.seed,
-        first, first_row,
+        weights, of_base, bias - of_base, hidden_bias, *layers, betas, V, H, np.empty_like(bias),
+        np.empty_like(hidden_bias), log_weights, stream.seed, first, first_row,
     )  # fmt: skip
 
 
 def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
     """Each rung adds the change of ln f(v), and, except for the last, makes a transition."""
-    if isinstance(model.weights, np.ndarray):
-        model, order = visible_by_type(model)
-        if order is not None:
-            states, base = np.ascontiguousarray(V[:, order]), by_type(base)[0]
-            _anneal_any_units(model, base, betas, states, log_weights, stream, first_row)
-            V[:, order] = states
-            return
     hidden_base = model.hidden.base()
     hidden_field, visible_field = fields_by_kernels(model)
 

@@ -10,14 +10,13 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import blocks_of_narrow_rows, row_blocks
 from sklearn_boltz.restricted.sampling import _array_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
-    chains_of_layers,
+    clamped_chains,
     gibbs_chains,
     hidden_fields,
     visible_fields,
 )
-from sklearn_boltz.units import Bernoulli, Categorical, _bernoulli_arrays
+from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
-from sklearn_boltz.units._stacked import by_type
 
 # Persistent chains at most, unless there are more rows.
 MOST_CHAINS = 10_000
@@ -45,69 +44,64 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
         start = H if from_hidden else None
         V[...], H[...] = _array_chains.move_chains(model, V, n_steps, stream, start)
         return
-    first, weights = stream.step, model.weights_by_visible
-    if model.visible.is_binary and model.hidden.is_binary:
-        blocks = row_blocks(len(V))
+    model = model._replace(weights=model.weights_by_visible.T)  # copied once
+    of_layers, first = parameters_of_layers(model), copy(stream)
+    blocks = row_blocks(len(V))
+    if of_layers is None:
+        blocks = blocks_of_narrow_rows(len(V), sum(model.weights.shape))
 
-        def block(rows):
-            gibbs_chains(
-                weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
-                n_steps, from_hidden, stream.seed, first, first_row + rows.start,
-            )  # fmt: skip
-            return first + 2 * n_steps
+    def block(rows):
+        # Each block takes the same steps: a random number depends on its row as well.
+        own, states, means = copy(first), V[rows], H[rows]
+        V_block, H_block = (np.ascontiguousarray(A, model.dtype) for A in (states, means))
+        here = first_row + rows.start
+        if of_layers is None:
+            _run_chains_of_any_units(model, V_block, H_block, n_steps, own, here, from_hidden)
+        else:
+            own.step = gibbs_chains(
+                *of_layers, V_block, H_block, n_steps, from_hidden, own.seed, own.step, here
+            )
+        for mine, found in ((states, V_block), (means, H_block)):
+            if mine is not found:
+                mine[...] = found
+        return own.step
 
-    else:
-        blocks, order = blocks_of_narrow_rows(len(V), sum(weights.shape)), None
-        of_layers = None
-        if isinstance(model.weights, np.ndarray):
-            model = model._replace(weights=weights.T)  # copied once
-            model, order = visible_by_type(model) if n_steps else (model, None)
-            of_layers = parameters_of_layers(model)
-
-        def block(rows):
-            # Each block takes the same steps: a random number depends on its row as well.
-            own, mine, columns = copy(stream), V[rows], slice(None) if order is None else order
-            states = np.array(mine[:, columns], model.dtype, order="C")
-            means = np.array(H[rows], model.dtype, order="C")
-            here = first_row + rows.start
-            if of_layers is None:
-                _run_chains_of_any_units(model, states, means, n_steps, own, here, from_hidden)
-            else:
-                own.step = chains_of_layers(
-                    *of_layers, states, means, n_steps, from_hidden, own.seed, own.step, here
-                )
-            mine[:, columns], H[rows] = states, means
-            return own.step
-
-    work = len(V) * weights.size * (2 * n_steps + 1)
+    work = len(V) * model.weights.size * (2 * n_steps + 1)
     stream.step = workers.map(block, blocks, work)[-1]
 
 
-def visible_by_type(model):
-    """The model with visible units of one type together, and the order of the columns or None."""
-    visible, order = by_type(model.visible)
-    if order is None:
-        return model, None
-    return model._replace(weights=model.weights_by_visible[order].T, visible=visible), order
+def run_clamped_chains(model, V, free, n_steps, stream, first_row=0):
+    """Make transitions of the `free` cells of rows, in place, with the others clamped."""
+    of_layers = None if is_foreign(V) else parameters_of_layers(model)
+    if of_layers is None:
+        *_, (_, V[...]) = _array_chains.moves_of_chains(model, V, ~free, n_steps, stream, first_row)
+        return
+    H = np.empty((len(V), len(model.hidden)), V.dtype)
+    clamped_chains(
+        *of_layers, V, free, np.empty_like(V), H, n_steps, stream.seed, stream.step, first_row
+    )
 
 
 def steps_of_transition(model):
     """How many steps of the stream a transition takes."""
     stream = Stream(0)
-    for units in (by_type(model.visible)[0], model.hidden):
+    for units in (model.visible, model.hidden):
         units.sample(np.zeros((1, len(units)), model.dtype), stream)
     return stream.step
 
 
 def parameters_of_layers(model):
-    """Arguments of `chains_of_layers` for a model; None if its units are not bits and words."""
-    parts = [units for units, _ in model.visible.parts()]
-    if not model.hidden.is_binary or any(type(u) not in (Bernoulli, Categorical) for u in parts):
+    """Arguments of `gibbs_chains` for a model; None if that is not of bits and categories."""
+    layers = model.visible._kernel_layers
+    if layers is None or not model.hidden.is_binary:
         return None
-    bias = np.concatenate([units.intercept for units in parts])
-    runs = np.concatenate([units._runs for units in parts])
-    layers = np.array([(len(units), len(units._runs)) for units in parts], dtype=np.intp)
-    return model.weights_by_visible, bias, model.hidden.intercept, layers, runs
+    bias = joined_intercepts(model.visible)
+    return model.weights_by_visible, bias, model.hidden.intercept, *layers
+
+
+def joined_intercepts(units):
+    """A copy of the intercepts of all columns."""
+    return np.concatenate([part.intercept for part, _ in units.parts()])
 
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):

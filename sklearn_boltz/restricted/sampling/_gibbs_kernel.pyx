@@ -154,57 +154,6 @@ def gibbs_chains(
     const floating[:, ::1] weights,
     const floating[::1] visible_bias,
     const floating[::1] hidden_bias,
-    floating[:, ::1] V,
-    floating[:, ::1] H,
-    Py_ssize_t n_steps,
-    bint from_hidden,
-    uint64_t seed,
-    uint64_t step,
-    uint64_t first_row=0,
-):
-    """Make transitions of Markov chains, in place.
-
-    Equals ::
-
-        for k in range(n_steps):
-            if k > 0 or not from_hidden:
-                H[...] = u(step + 2 * k) < expit(V @ weights + hidden_bias)
-            V[...] = u(step + 2 * k + 1) < expit(H @ weights.T + visible_bias)
-        H[...] = expit(V @ weights + hidden_bias)
-
-    where u(step) are the numbers of `uniform`.
-    """
-    check_rows(V.shape[0], weights.shape[0], V, visible_bias)
-    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
-    if V.shape[0] == 0:
-        return
-    with nogil:
-        _move(weights, NULL, visible_bias, hidden_bias, V, H, n_steps, from_hidden, seed, step,
-              first_row)
-
-
-cdef void _move(
-    const floating[:, ::1] weights, const floating *by_hidden, const floating[::1] visible_bias,
-    const floating[::1] hidden_bias, floating[:, ::1] V, floating[:, ::1] H, Py_ssize_t n_steps,
-    bint from_hidden, uint64_t seed, uint64_t step, uint64_t first_row,
-) noexcept nogil:
-    """`by_hidden` are the weights by hidden unit, if there are many chains."""
-    cdef uint64_t k
-    for k in range(<uint64_t>n_steps):
-        if k > 0 or not from_hidden:
-            _hidden_field(weights, V, H)
-            sample_rows(H, 1, hidden_bias, seed, step + 2 * k, first_row)
-        if by_hidden == NULL or not _sparse_product(H, by_hidden, V):
-            _visible_field(weights, H, V)
-        sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
-    _hidden_field(weights, V, H)
-    mean_rows(H, 1, hidden_bias)
-
-
-def chains_of_layers(
-    const floating[:, ::1] weights,
-    const floating[::1] visible_bias,
-    const floating[::1] hidden_bias,
     const Py_ssize_t[:, ::1] layers,
     const Py_ssize_t[:, ::1] runs,
     floating[:, ::1] V,
@@ -215,61 +164,133 @@ def chains_of_layers(
     uint64_t step,
     uint64_t first_row=0,
 ):
-    """Equals `gibbs_chains` with visible units that are bits or categories; -> the next step.
+    """Make transitions of Markov chains, in place; -> the next step.
 
-    `layers` has a row for neighbouring units of one type, which take a step of random numbers: how
-    many columns they have, and how many of the rows of `runs`, as of `categorical_sample`; 0 for
-    bits.
+    Of bits, equals ::
+
+        for k in range(n_steps):
+            if k > 0 or not from_hidden:
+                H[...] = u(step + 2 * k) < expit(V @ weights + hidden_bias)
+            V[...] = u(step + 2 * k + 1) < expit(H @ weights.T + visible_bias)
+        H[...] = expit(V @ weights + hidden_bias)
+
+    where u(step) are the numbers of `uniform`. `layers` has a row for neighbouring visible units of
+    one type, which take a step of random numbers: how many columns they have, and how many of the
+    rows of `runs`, as of `categorical_sample`; 0 for bits.
     """
-    cdef Py_ssize_t k, n_columns = 0, n_runs = 0, widths = 0
     check_rows(V.shape[0], weights.shape[0], V, visible_bias)
     check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
+    _check_layers(layers, runs, V.shape[1])
+    if V.shape[0] == 0:
+        return step + <uint64_t>n_steps * (1 + <uint64_t>layers.shape[0])
+    with nogil:
+        step = _move(weights, NULL, visible_bias, hidden_bias, layers, runs, V, H, n_steps,
+                     from_hidden, seed, step, first_row)
+    return step
+
+
+cdef int _check_layers(const Py_ssize_t[:, ::1] layers, const Py_ssize_t[:, ::1] runs,
+                       Py_ssize_t n_visible) except -1:
+    cdef Py_ssize_t k, n_columns = 0, n_runs = 0, widths = 0
     for k in range(layers.shape[0]):
         n_columns += layers[k, 0]
         n_runs += layers[k, 1]
         widths += 0 if layers[k, 1] else layers[k, 0]
     for k in range(runs.shape[0]):
         widths += runs[k, 0] * runs[k, 1]
-    if not n_columns == widths == V.shape[1] or n_runs != runs.shape[0]:
+    if not n_columns == widths == n_visible or n_runs != runs.shape[0]:
         raise ValueError("the shapes do not fit")
-    if V.shape[0] == 0:
-        return step
-    with nogil:
-        for k in range(n_steps):
-            if k > 0 or not from_hidden:
-                _hidden_field(weights, V, H)
-                sample_rows(H, 1, hidden_bias, seed, step, first_row)
-                step += 1
+    return 0
+
+
+cdef uint64_t _move(
+    const floating[:, ::1] weights, const floating *by_hidden, const floating[::1] visible_bias,
+    const floating[::1] hidden_bias, const Py_ssize_t[:, ::1] layers,
+    const Py_ssize_t[:, ::1] runs, floating[:, ::1] V, floating[:, ::1] H, Py_ssize_t n_steps,
+    bint from_hidden, uint64_t seed, uint64_t step, uint64_t first_row,
+) noexcept nogil:
+    """`by_hidden` are the weights by hidden unit, if there are many chains."""
+    cdef Py_ssize_t k
+    for k in range(n_steps):
+        if k > 0 or not from_hidden:
+            _hidden_field(weights, V, H)
+            sample_rows(H, 1, hidden_bias, seed, step, first_row)
+        if by_hidden == NULL or not _sparse_product(H, by_hidden, V):
             _visible_field(weights, H, V)
-            _sample_layers(V, visible_bias, layers, runs, seed, step, first_row)
-            step += <uint64_t>layers.shape[0]
-        _hidden_field(weights, V, H)
-        mean_rows(H, 1, hidden_bias)
+        _sample_layers(V, 1, visible_bias, layers, runs, seed, step + 1, first_row)
+        step += 1 + <uint64_t>layers.shape[0]
+    _hidden_field(weights, V, H)
+    mean_rows(H, 1, hidden_bias)
     return step
 
 
+def clamped_chains(
+    const floating[:, ::1] weights,
+    const floating[::1] visible_bias,
+    const floating[::1] hidden_bias,
+    const Py_ssize_t[:, ::1] layers,
+    const Py_ssize_t[:, ::1] runs,
+    floating[:, ::1] V,
+    const unsigned char[:, ::1] free,
+    floating[:, ::1] drawn,
+    floating[:, ::1] H,
+    Py_ssize_t n_steps,
+    uint64_t seed,
+    uint64_t step,
+    uint64_t first_row=0,
+):
+    """Make transitions as `gibbs_chains` does, of which only cells that are `free` are kept.
+
+    `drawn` and `H` are scratch.
+    """
+    cdef Py_ssize_t _, i, j
+    check_rows(V.shape[0], weights.shape[0], V, visible_bias)
+    check_rows(V.shape[0], weights.shape[0], drawn, visible_bias)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
+    _check_layers(layers, runs, V.shape[1])
+    if free.shape[0] != V.shape[0] or free.shape[1] != V.shape[1]:
+        raise ValueError("the shapes do not fit")
+    if V.shape[0] == 0:
+        return
+    with nogil:
+        for _ in range(n_steps):
+            _hidden_field(weights, V, H)
+            sample_rows(H, 1, hidden_bias, seed, step, first_row)
+            _visible_field(weights, H, drawn)
+            _sample_layers(drawn, 1, visible_bias, layers, runs, seed, step + 1, first_row)
+            step += 1 + <uint64_t>layers.shape[0]
+            for i in range(V.shape[0]):
+                for j in range(V.shape[1]):
+                    if free[i, j]:
+                        V[i, j] = drawn[i, j]
+
+
 cdef void _sample_layers(
-    floating[:, ::1] V, const floating[::1] bias, const Py_ssize_t[:, ::1] layers,
-    const Py_ssize_t[:, ::1] runs, uint64_t seed, uint64_t step, uint64_t first_row,
+    floating[:, ::1] V, floating scale, const floating[::1] bias,
+    const Py_ssize_t[:, ::1] layers, const Py_ssize_t[:, ::1] runs, uint64_t seed, uint64_t step,
+    uint64_t first_row,
 ) noexcept nogil:
-    """Draw visible units whose fields V has, in place."""
-    cdef Py_ssize_t i, k, n, n_runs, start, first
+    """Draw visible units with fields scale * V + bias, in place."""
+    cdef Py_ssize_t i, j, k, n, n_runs, start, first
     cdef uint64_t key
     for i in range(V.shape[0]):
         start = first = 0
         for k in range(layers.shape[0]):
             n, n_runs = layers[k, 0], layers[k, 1]
             key = random_row_key(seed, step + <uint64_t>k, first_row + <uint64_t>i)
+            if n_runs and scale != 1:
+                for j in range(start, start + n):
+                    V[i, j] *= scale
             if floating is float:
                 if n_runs == 0:
-                    bernoulli_sample_f32(&V[i, start], 1, &bias[start], n, key)
+                    bernoulli_sample_f32(&V[i, start], scale, &bias[start], n, key)
                 else:
                     categorical_weights_f32(
                         &V[i, start], &bias[start], n, &runs[first, 0], n_runs, NULL, 0)
                     categorical_sample_f32(&V[i, start], &runs[first, 0], n_runs, key)
             else:
                 if n_runs == 0:
-                    bernoulli_sample_f64(&V[i, start], 1, &bias[start], n, key)
+                    bernoulli_sample_f64(&V[i, start], scale, &bias[start], n, key)
                 else:
                     categorical_weights_f64(
                         &V[i, start], &bias[start], n, &runs[first, 0], n_runs, NULL, 0)
@@ -291,17 +312,19 @@ cdef int _sparse_product(const floating[:, ::1] a, const floating *b,
 
 def learn_rows(
     floating[:, ::1] weights, floating[::1] visible_bias, floating[::1] hidden_bias,
+    const Py_ssize_t[:, ::1] layers, const Py_ssize_t[:, ::1] runs,
     floating[::1] visible_offset, floating[::1] hidden_offset, const floating[:, ::1] V,
     floating[:, ::1] chains, floating[:, ::1] H, floating[:, ::1] V_chains,
     floating[:, ::1] H_chains, floating[:, :, ::1] steps, floating[:, ::1] visible_means,
     floating[:, ::1] hidden_means, floating rate, floating alpha, floating offset_rate,
     int n_inner, Py_ssize_t n_gibbs, uint64_t seed, uint64_t step,
 ):
-    """Learn from a mini-batch as `Learner.learn` does, with all parameters changed in place.
+    """Learn from a mini-batch as `SDCPLearner.learn` does, with all parameters changed in place.
 
-    `chains` are the hidden states of persistent chains, none where the chains start at the rows.
-    Without centring, the offsets and their rate are 0. What follows `chains` is scratch; `steps`
-    has room for two matrices, and the means for two of each. Returns the next step of the stream.
+    `layers` and `runs` are those of `gibbs_chains`; `chains` are the hidden states of persistent
+    chains, none where the chains start at the rows. Without centring, the offsets and their rate
+    are 0. What follows `chains` is scratch; `steps` has room for two matrices, and the means for
+    two of each. Returns the next step of the stream.
     """
     cdef bint goes_on = chains.shape[0] > 0
     cdef Py_ssize_t n_visible = weights.shape[0], n_hidden = weights.shape[1], inner
@@ -312,6 +335,7 @@ def learn_rows(
     check_rows(chains.shape[0] if goes_on else V.shape[0], n_hidden, H_chains, hidden_offset)
     check_rows(2, n_visible, visible_means, visible_offset)
     check_rows(2, n_hidden, hidden_means, hidden_offset)
+    _check_layers(layers, runs, n_visible)
     if chains.shape[1] != n_hidden or (steps.shape[0], steps.shape[1], steps.shape[2]) != (
         2, n_visible, n_hidden
     ):
@@ -331,9 +355,8 @@ def learn_rows(
                 H_chains[...] = chains
             if by_hidden != NULL:
                 _transpose(weights, by_hidden)
-            _move(weights, by_hidden, visible_bias, hidden_bias, V_chains, H_chains, n_gibbs,
-                  goes_on, seed, step, 0)
-            step += 2 * <uint64_t>n_gibbs
+            step = _move(weights, by_hidden, visible_bias, hidden_bias, layers, runs, V_chains,
+                         H_chains, n_gibbs, goes_on, seed, step, 0)
             _column_means(V_chains, visible_means[1])
             _column_means(H_chains, hidden_means[1])
             _slide(visible_offset, visible_means[0], offset_rate)
@@ -441,6 +464,8 @@ def anneal(
     const floating[::1] base_bias,
     const floating[::1] bias_shift,
     const floating[::1] hidden_bias,
+    const Py_ssize_t[:, ::1] layers,
+    const Py_ssize_t[:, ::1] runs,
     const double[::1] betas,
     floating[:, ::1] V,
     floating[:, ::1] H,
@@ -455,15 +480,18 @@ def anneal(
 
     With ``log_f(v, t) = v @ (base_bias + t * bias_shift) +
     np.logaddexp(0, t * (hidden_bias + v @ weights)).sum()``, each rung from s to t adds
-    ``log_f(v, t) - log_f(v, s)`` and, except for the last, makes a transition at t. All but
-    `log_weights` and `V` that is changed in place is scratch.
+    ``log_f(v, t) - log_f(v, s)`` and, except for the last, makes a transition at t. `layers` and
+    `runs` are those of `gibbs_chains`. All that follows `V`, which is changed in place, but
+    `log_weights` is scratch.
     """
     cdef Py_ssize_t k, j, n_rungs = betas.shape[0] - 1
+    cdef floating beta
     check_rows(V.shape[0], weights.shape[0], V, base_bias)
     check_rows(V.shape[0], weights.shape[0], V, bias_shift)
     check_rows(V.shape[0], weights.shape[0], V, visible_scratch)
     check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
     check_rows(V.shape[0], weights.shape[1], H, hidden_scratch)
+    _check_layers(layers, runs, V.shape[1])
     if log_weights.shape[0] != V.shape[0]:
         raise ValueError("log_weights has the wrong length")
     if V.shape[0] == 0:
@@ -474,15 +502,15 @@ def anneal(
             _add_log_ratio(bias_shift, hidden_bias, betas[k], betas[k + 1], V, H, log_weights)
             if k == n_rungs - 1:
                 break
+            beta = <floating>betas[k + 1]
             for j in range(hidden_bias.shape[0]):
-                hidden_scratch[j] = <floating>betas[k + 1] * hidden_bias[j]
+                hidden_scratch[j] = beta * hidden_bias[j]
             for j in range(base_bias.shape[0]):
-                visible_scratch[j] = base_bias[j] + <floating>betas[k + 1] * bias_shift[j]
-            sample_rows(H, <floating>betas[k + 1], hidden_scratch, seed, step + 2 * k, first_row)
+                visible_scratch[j] = base_bias[j] + beta * bias_shift[j]
+            sample_rows(H, beta, hidden_scratch, seed, step, first_row)
             _visible_field(weights, H, V)
-            sample_rows(
-                V, <floating>betas[k + 1], visible_scratch, seed, step + 2 * k + 1, first_row
-            )
+            _sample_layers(V, beta, visible_scratch, layers, runs, seed, step + 1, first_row)
+            step += 1 + <uint64_t>layers.shape[0]
 
 
 cdef void _add_log_ratio(

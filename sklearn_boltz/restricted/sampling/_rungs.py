@@ -10,7 +10,7 @@ from sklearn_boltz.partition._ladder import Ladder, Pair
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import base_log_partition
 from sklearn_boltz.restricted.sampling._array_ladder import ArrayLadder
-from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._gibbs import parameters_of_layers, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import log_densities
 from sklearn_boltz.units._bernoulli import Bernoulli
 
@@ -75,13 +75,11 @@ def log_densities_of(model, V):
     """−F(v) of rows, in float64, as an ndarray."""
     if is_foreign(V):
         return -as_numpy(model.free_energy(V))
-    if not (model.visible.is_binary and model.hidden.is_binary):
+    of_layers = parameters_of_layers(model)
+    if of_layers is None:
         return -model.free_energy(V)
-    out = np.empty(len(V))
-    scratch = np.empty((len(V), len(model.hidden)), model.dtype)
-    log_densities(
-        model.weights_by_visible, model.visible.intercept, model.hidden.intercept, V, scratch, out
-    )
+    out, scratch = np.empty(len(V)), np.empty((len(V), len(model.hidden)), model.dtype)
+    log_densities(*of_layers[:3], V, scratch, out)
     return out
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
-from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
+from sklearn_boltz.restricted.sampling._gibbs import run_clamped_chains
 from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
 
 # Transitions of a row that goes on from its last visit, and of one that starts anew.
@@ -55,9 +55,8 @@ class KeptValues:
         other.values = self.values.copy()
         return other
 
-    def fill(self, V, missing, numbers):
-        """Fill the missing cells of rows of some numbers, if they have values as yet."""
-        cells, places = self._places(missing, numbers)
+    def fill(self, V, missing, cells, places):
+        """Fill the missing cells of rows, if they have values as yet; the rest by `places`."""
         values = self.values[places]
         if np.isnan(values).any():  # rows are met for the first time
             return
@@ -67,17 +66,18 @@ class KeptValues:
             values = self.layout.with_one_hot(codes)[missing]
         V[missing] = values
 
-    def keep(self, V, missing, numbers):
-        """Keep the values of the missing cells of rows of some numbers."""
-        cells, places = self._places(missing, numbers)
+    def keep(self, V, cells, places):
+        """Keep the values of the missing cells of rows; the rest by `places`."""
         V = V if self.layout is None else self.layout.without_one_hot(V)
         self.values[places] = V[cells]
 
-    def _places(self, missing, numbers):
-        """Which cells are missing, and where their values are kept, row by row."""
+    def places(self, missing, numbers):
+        """Which cells of rows of some numbers are missing, and where their values are kept."""
         cells = missing if self.layout is None else missing[:, self.layout.starts[:-1]]
-        rank = np.cumsum(cells, axis=1)[cells] - 1
-        return cells, self.starts[numbers][np.nonzero(cells)[0]] + rank
+        rows = np.nonzero(cells)[0]
+        counts = np.bincount(rows, minlength=len(cells))
+        offsets = self.starts[numbers] + counts - np.cumsum(counts)
+        return cells, offsets[rows] + np.arange(len(rows))
 
 
 def mask_digest(missing):
@@ -117,9 +117,10 @@ class Incomplete(NamedTuple):
         missing, V = np.isnan(self.V), np.array(self.V, model.dtype)
         if self.kept is None:
             return complete(model, V, missing, seed, workers)
-        self.kept.fill(V, missing, self.numbers)
+        cells, places = self.kept.places(missing, self.numbers)
+        self.kept.fill(V, missing, cells, places)
         completed = complete(model, V, missing, seed, workers)
-        self.kept.keep(completed, missing, self.numbers)
+        self.kept.keep(completed, cells, places)
         return completed
 
 
@@ -156,7 +157,7 @@ def complete(model, V, missing, seed, workers, first_row=0):
         if fresh:
             chains[...] = start(Gaps.of(model, np.where(gaps, np.nan, chains)))
         n_steps, first = FRESH_STEPS if fresh else KEPT_STEPS, first_row + rows.start
-        *_, (_, chains[...]) = moves_of_chains(model, chains, ~gaps, n_steps, stream, first)
+        run_clamped_chains(model, chains, gaps, n_steps, stream, first)
 
     workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * 2 * KEPT_STEPS)
     return out

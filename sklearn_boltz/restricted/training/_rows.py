@@ -8,6 +8,7 @@ from sklearn.utils import gen_batches
 
 from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import is_foreign
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._labelled_rows import (
@@ -21,6 +22,8 @@ from sklearn_boltz.units._unit import observed_sums
 
 # The share that is set aside where no other is given.
 VALID_SHARE = 0.1
+# Numbers of rows of which all one-hot numbers are made once, and not for each mini-batch.
+MOST_EXPANDED = 2**20
 
 
 def has_rows(early_stopping):
@@ -180,6 +183,8 @@ def divide(X, weights, share, seed, n_given=0, former=None):
         Numbers of rows of both kinds, by which a model is measured.
     """
     is_stream = isinstance(X, StreamedRows)
+    if isinstance(X, CodedRows) and X.shape[0] * X.shape[1] <= MOST_EXPANDED:
+        X = X.toarray()
     if is_stream and not X.indexed:
         if share and X.shape[0] - len(X.useless) < 2:
             raise ValueError(

@@ -21,7 +21,12 @@ from sklearn_boltz.numerics._arrays import copied, is_foreign
 from sklearn_boltz.numerics._random import spins_of_sampler
 from sklearn_boltz.numerics._threads import MIN_WORK, row_blocks
 from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import (
+    draw,
+    joined_intercepts,
+    rows_to_start_at,
+    run_chains,
+)
 from sklearn_boltz.restricted.sampling._gibbs_kernel import learn_rows, moments
 from sklearn_boltz.restricted.sampling._rungs import CALLS
 from sklearn_boltz.restricted.training._array_batch import DeviceBatch
@@ -34,6 +39,9 @@ SHAPE_RATE = 0.5
 # Weights for each transition, at most, where one kernel learns from a mini-batch: with 784 × 500
 # weights and one transition it takes 1.6 times as long as BLAS, with 200 × 200 as long.
 KERNEL_WEIGHTS = 2**16
+# Threads are called with this many times the work at which they begin to pay: for a single one,
+# the kernel takes .8 of the time.
+SINGLE = 4
 # Transitions of persistent chains for each mini-batch, at the end of a training.
 LAST_GIBBS = 5
 
@@ -320,7 +328,7 @@ class ArrayBatch:
     V : ndarray of shape (n_rows, n_visible)
         The rows.
     learns_at_once : bool
-        Whether one kernel learns from it, without threads: of binary units, and few of them.
+        Whether one kernel learns from it, without threads: of bits and categories, and few of them.
     """
 
     def __init__(self, learner, n_rows):
@@ -344,18 +352,16 @@ class ArrayBatch:
         self._V_factors = np.empty((n_factors, n_visible), dtype)
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
         work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
-        is_binary = learner.visible.is_binary and learner.hidden.is_binary
         own_chains = scheme.sampler is None and not scheme.tempered
-        simple = is_binary and learner.optimizer.plain and own_chains
+        by_kernels = learner.visible._kernel_layers is not None and learner.hidden.is_binary
+        simple = by_kernels and learner.optimizer.plain and own_chains
         few = n_hidden * n_visible <= KERNEL_WEIGHTS * scheme.n_gibbs
-        self.learns_at_once = simple and few and work < 2 * MIN_WORK
+        self.learns_at_once = simple and few and work < SINGLE * MIN_WORK
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
         self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
-        self._has_shape = not is_binary and (
-            has_shape(learner.visible) or has_shape(learner.hidden)
-        )
+        self._has_shape = has_shape(learner.visible) or has_shape(learner.hidden)
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
@@ -367,13 +373,17 @@ class ArrayBatch:
         offsets = learner.visible_offset, learner.hidden_offset
         if not scheme.centered:
             offsets = map(np.zeros_like, offsets)
+        bias = joined_intercepts(learner.visible)
         stream.step = learn_rows(
-            learner.weights.T, learner.visible.intercept, learner.hidden.intercept, *offsets,
+            learner.weights.T, bias, learner.hidden.intercept,
+            *learner.visible._kernel_layers, *offsets,
             self.V, learner.chains if scheme.goes_on else self.H[:0], self.H, self.V_chains,
             self.H_chains, self._steps, *self._means, rate, scheme.alpha,
             scheme.offset_rate * scheme.centered, scheme.n_inner, scheme.n_gibbs, stream.seed,
             stream.step,
         )  # fmt: skip
+        for units, columns in learner.visible.parts():
+            units.intercept[...] = bias[columns]
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
