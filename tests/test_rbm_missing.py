@@ -210,7 +210,7 @@ def test_the_gradient_is_that_of_what_is_observed(machine, workers):
     laws = [machine.completions(v) for v in V]
     expected = sum((p[:, np.newaxis] * hidden[agree]).T @ rows[agree] for agree, _, p in laws)
     kept, found = _gaps.KeptValues.of(V, np.float64), []
-    batch = _gaps.Incomplete(V, kept, np.arange(len(V)))
+    batch = _gaps.MiniBatch(V, kept, np.arange(len(V)))
     for seed in range(800):
         filled = batch.completed(model, seed, workers)
         assert_array_equal(filled[~np.isnan(V)], V[~np.isnan(V)])
@@ -234,7 +234,7 @@ def test_codes_of_missing_cells_are_kept_as_their_numbers_are(workers):
         (rows.toarray(), np.isnan(rows.toarray())),
     ):
         kept = _gaps.KeptValues.of(source, np.float64)
-        batch = _gaps.Incomplete(rows.toarray(), kept, np.arange(60))
+        batch = _gaps.MiniBatch(rows.toarray(), kept, np.arange(60))
         found.append([batch.completed(model._model(), seed, workers) for seed in range(3)])
         assert kept.values.size == missing.sum()
     assert_array_equal(*found)

@@ -1,5 +1,6 @@
 """Units of several types in one layer."""
 
+from copy import deepcopy
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +51,9 @@ class Stacked(UnitType):
         ends = np.cumsum([0, *map(len, self.layers)]).tolist()
         columns = (slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True))
         self._parts = list(zip(self.layers, columns, strict=True))
+
+    def __deepcopy__(self, memo):
+        return Stacked(deepcopy(self.layers, memo))  # all else never changes
 
     def __len__(self):
         return self._parts[-1][1].stop

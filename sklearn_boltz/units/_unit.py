@@ -44,7 +44,7 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.numerics._arrays import copied, copied_as, is_foreign
+from sklearn_boltz.numerics._arrays import copied_as, is_foreign
 
 # The dtypes of parameters. Those fitted to data of another dtype, such as integers, are float64.
 FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
@@ -169,9 +169,6 @@ class UnitType:
     @property
     def _dtype(self):
         return next(iter(self.parameters().values())).dtype
-
-    def __deepcopy__(self, memo):
-        return self.moved(copied)  # all else never changes
 
     # Values and bounds.
 

@@ -36,11 +36,6 @@ class CodedRows:
     def __getitem__(self, rows):
         return CodedRows(self.layout, self.codes[rows], self.dtype)
 
-    @property
-    def missing(self):
-        """Which cells of the table are missing."""
-        return np.isnan(self.codes)
-
     def astype(self, dtype, copy=False):
         """Convert the rows to numbers of another type."""
         return CodedRows(self.layout, self.codes, dtype)
@@ -74,3 +69,8 @@ class CodedRows:
             found = observed_sums(rows, weights[some])
             total, count = total + found[0], count + found[1]
         return total, count if np.ndim(count) or weights.min() != 1 else len(self)
+
+
+def gaps_of(rows):
+    """Which cells are missing: of codes, those of the table, and of an array its own."""
+    return np.isnan(rows.codes if isinstance(rows, CodedRows) else rows)

@@ -45,14 +45,13 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
         V[...], H[...] = _array_chains.move_chains(model, V, n_steps, stream, start)
         return
     model = model._replace(weights=model.weights_by_visible.T)  # copied once
-    of_layers, first = parameters_of_layers(model), copy(stream)
-    blocks = row_blocks(len(V))
+    of_layers, blocks = parameters_of_layers(model), row_blocks(len(V))
     if of_layers is None:
         blocks = blocks_of_narrow_rows(len(V), sum(model.weights.shape))
 
     def block(rows):
         # Each block takes the same steps: a random number depends on its row as well.
-        own, states, means = copy(first), V[rows], H[rows]
+        own, states, means = copy(stream), V[rows], H[rows]
         V_block, H_block = (np.ascontiguousarray(A, model.dtype) for A in (states, means))
         here = first_row + rows.start
         if of_layers is None:
@@ -61,9 +60,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
             own.step = gibbs_chains(
                 *of_layers, V_block, H_block, n_steps, from_hidden, own.seed, own.step, here
             )
-        for mine, found in ((states, V_block), (means, H_block)):
-            if mine is not found:
-                mine[...] = found
+        states[...], means[...] = V_block, H_block
         return own.step
 
     work = len(V) * model.weights.size * (2 * n_steps + 1)
@@ -72,7 +69,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
 
 def run_clamped_chains(model, V, free, n_steps, stream, first_row=0):
     """Make transitions of the `free` cells of rows, in place, with the others clamped."""
-    of_layers = None if is_foreign(V) else parameters_of_layers(model)
+    of_layers = parameters_of_layers(model)
     if of_layers is None:
         *_, (_, V[...]) = _array_chains.moves_of_chains(model, V, ~free, n_steps, stream, first_row)
         return
@@ -120,11 +117,6 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
     H[...] = model.hidden.mean(hidden_field(V))
 
 
-def _matmul(weights, rows, out=None):
-    """Multiply arrays, of libraries without `out`, too."""
-    return rows @ weights if out is None else np.matmul(rows, weights, out=out)
-
-
 def fields_by_kernels(model):
     """`Model.hidden_field` and `Model.visible_field`, faster for rows of many zeros.
 
@@ -137,9 +129,8 @@ def fields_by_kernels(model):
     hidden_field, visible_field : callable
         From dense rows of the type of the weights, and an array to fill or None, to the fields.
     """
-    weights = model.weights
-    if not isinstance(weights, np.ndarray):
-        return partial(_matmul, weights.T), partial(_matmul, weights)
+    if is_foreign(model.weights):
+        return model.hidden_field, model.visible_field
     weights = model.weights_by_visible
 
     def product(kernel, n_columns, rows, out=None):

@@ -175,35 +175,27 @@ class Parts:
         """The rows of the mini-batch, brought here."""
         return np.concatenate(gathered(self.cluster.client, self.rows))
 
+    def labelled(self, labels):
+        """The mini-batch with classes and weights of the rows of each part."""
+        self.labels = labels
+        return self
 
-def learn_in_parts(learner, parts, rate, workers):
-    """Learn from a mini-batch on a cluster.
+    def teach(self, learner, rate, workers):
+        """Have a copy of a learner learn from it; -> the copy.
 
-    Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
-    starts again.
+        Where workers of the cluster die, and it does not repeat their tasks by itself, the
+        mini-batch starts again.
+        """
 
-    Parameters
-    ----------
-    learner : SDCPLearner, TAPLearner or ClassLearner
-    parts : Parts
-    rate : float
-    workers : Workers
+        def changed():
+            other = deepcopy(learner)
+            self.begin()
+            if self.has_gaps and other.draws_gaps:
+                self.complete(other.model(), seed_of_batch(other.stream))
+            other.learn(ON_CLUSTER[type(other)](self), rate, workers)
+            return other
 
-    Returns
-    -------
-    learner : SDCPLearner, TAPLearner or ClassLearner
-        A copy that has learned.
-    """
-
-    def changed():
-        other = deepcopy(learner)
-        parts.begin()
-        if parts.has_gaps and other.draws_gaps:
-            parts.complete(other.model(), seed_of_batch(other.stream))
-        other.learn(ON_CLUSTER[type(other)](parts), rate, workers)
-        return other
-
-    return outlive_workers(changed)
+        return outlive_workers(changed)
 
 
 def _rows(check, block, rows):

@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import all_finite, is_foreign
-from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
-from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
     end_stage,
     higher,
@@ -98,24 +96,18 @@ class Training:
         self.stage = self.mean = None
         self.before, self.tempered, self.start, self.peak = [], False, None, None
 
-    def learn(self, V, rate, workers):
-        """Learn from a mini-batch, and follow ln Z."""
+    def learn(self, batch, rate, workers):
+        """Learn from a `MiniBatch`, or one in `Parts` on a cluster, and follow ln Z."""
         tracker = self.tracker
         if tracker is not None and tracker.keep:
             self.learner.take_states(tracker.top(self.learner.model().sides()).states)
-        if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
-            V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
-        V = V.V if isinstance(V, Incomplete) else V
-        if isinstance(V, Parts):
-            self.learner = learn_in_parts(self.learner, V, rate, workers)
-        else:
-            self.learner.learn(self.learner.in_memory(V), rate, workers)
-        # Reading the parameters would wait for the device; a ladder on the device does without it.
+        self.learner = batch.teach(self.learner, rate, workers)
         if tracker is None:
             return
-        if not tracker.has_ladder() or is_foreign(V) or self.is_finite():
-            n_rows = V.shape[0] if is_foreign(V) else len(V)
-            tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
+        model = self.learner.model().sides()
+        # Reading the parameters would wait for the device; a ladder on the device does without it.
+        if not tracker.has_ladder() or is_foreign(model.weights) or self.is_finite():
+            tracker.follow(model, self.learner.work(len(batch)), workers)
 
     def copy(self):
         """The training as it is now, in a copy that no one else changes."""
@@ -223,8 +215,8 @@ class Plan(NamedTuple):
         rate = training.rate_factor if training.mean is None else self.stages.last_rate
         rate *= self.rate
         with QUIET():
-            for V in rows.mini_batches(self.batch_size, training.rng):
-                training.learn(V, rate, workers)
+            for batch in rows.mini_batches(self.batch_size, training.rng):
+                training.learn(batch, rate, workers)
             finite = training.is_finite()  # which waits for a device to come to the end
             seconds = perf_counter() - start
             if not finite:

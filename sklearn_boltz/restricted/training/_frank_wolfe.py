@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
-from sklearn_boltz.restricted.model._coded_rows import CodedRows
+from sklearn_boltz.restricted.model._coded_rows import CodedRows, gaps_of
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
@@ -137,9 +137,8 @@ class IncompleteSample(Sample):
     """
 
     def __init__(self, rows, probability=None):
-        is_coded = isinstance(rows, CodedRows)
-        super().__init__(rows.standardised() if is_coded else rows, probability)
-        self.missing = rows.missing if is_coded else np.isnan(rows)
+        super().__init__(rows.standardised() if isinstance(rows, CodedRows) else rows, probability)
+        self.missing = gaps_of(rows)
 
     def follow(self, learner, workers):
         """Draw the missing cells under the model as it stands."""

@@ -13,9 +13,10 @@ import numpy as np
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.restricted.model._coded_rows import CodedRows
+from sklearn_boltz.restricted.model._coded_rows import gaps_of
 from sklearn_boltz.restricted.sampling._gibbs import run_clamped_chains
 from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 
 # Transitions of a row that goes on from its last visit, and of one that starts anew.
 KEPT_STEPS, FRESH_STEPS = 2, 10
@@ -45,9 +46,8 @@ class KeptValues:
         """For an array of rows, without values as yet; None if it is complete."""
         if rows_with_gaps(X) is None:
             return None
-        layout = X.layout if isinstance(X, CodedRows) else None
-        missing = np.isnan(X) if layout is None else X.missing
-        return cls(missing.sum(axis=1), mask_digest(missing), dtype, layout)
+        missing = gaps_of(X)
+        return cls(missing.sum(axis=1), mask_digest(missing), dtype, getattr(X, "layout", None))
 
     def copy(self):
         """The values as they are now."""
@@ -85,12 +85,12 @@ def mask_digest(missing):
     return sha1(np.packbits(missing), usedforsecurity=False).hexdigest()
 
 
-class Incomplete(NamedTuple):
-    """A mini-batch of which cells are missing.
+class MiniBatch(NamedTuple):
+    """A mini-batch in memory, or on a device.
 
     Attributes
     ----------
-    V : ndarray of shape (n_rows, n_visible)
+    V : array of shape (n_rows, n_visible), or LabelledRows
         NaN where a cell is missing.
     kept : KeptValues or None
         None for rows that are not met again.
@@ -103,7 +103,19 @@ class Incomplete(NamedTuple):
     numbers: np.ndarray | None = None
 
     def __len__(self):
-        return len(self.V)
+        return self.V.shape[0]
+
+    def labelled(self, labels):
+        """The mini-batch with classes and weights of its rows, which come in pieces."""
+        return MiniBatch(LabelledRows(self.V, *map(np.concatenate, zip(*labels, strict=True))))
+
+    def teach(self, learner, rate, workers):
+        """Have a learner learn from it; -> the learner."""
+        V = self.V
+        if learner.draws_gaps and rows_with_gaps(V) is not None:
+            V = self.completed(learner.model(), seed_of_batch(learner.stream), workers)
+        learner.learn(learner.in_memory(V), rate, workers)
+        return learner
 
     def completed(self, model, seed, workers):
         """Draw the missing cells; -> the rows.

@@ -22,6 +22,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     match_means,
     without_codes,
 )
+from sklearn_boltz.restricted.training._gaps import MiniBatch
 
 # Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
@@ -155,7 +156,7 @@ def insert_unit(growth, data, monitor, plan, workers):
     if plan.mode == "corrective":  # mini-batches of CS-DCP on all units
         for _ in range(plan.n_corrective):
             chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
-            growth.learn(dense(data.rows[chosen]), CORRECTIVE_RATE, workers)
+            growth.learn(MiniBatch(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
         learner.sample.follow(learner, plan.n_gibbs, workers)
     match_means(learner, learner.sample, data, plan.learning_rate, workers)
     fill(growth, data, workers)

@@ -102,14 +102,10 @@ class LabelledRows:
         return LabelledRows(self.V.all_but(numbers), self.codes, self.weights, self.repeats)
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch: `LabelledRows`, or `Parts` on a cluster."""
+        """Yield the mini-batches of an epoch, or `Parts` of them on the workers of a cluster."""
         for pieces in self.V.pieces(batch_size, rng):
-            V, numbers = self.V.gathered(pieces), self.V.numbers(pieces)
-            if isinstance(V, np.ndarray):
-                yield LabelledRows(V, *self.labels(np.concatenate(numbers)))
-            else:
-                V.labels = [self.labels(rows) for rows in numbers]
-                yield V
+            labels = [self.labels(rows) for rows in self.V.numbers(pieces)]
+            yield self.V.gathered(pieces).labelled(labels)
 
 
 def stratified(codes, fraction, seed, name="y"):

@@ -10,7 +10,7 @@ from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
+from sklearn_boltz.restricted.training._gaps import KeptValues, MiniBatch
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
     stratified,
@@ -73,12 +73,12 @@ def evenly_spaced(X, n_most):
 
 
 def as_mini_batch(X):
-    """Rows in the form that a training learns from."""
+    """All rows as a `MiniBatch`."""
     if isinstance(X, LabelledRows):
         there = isinstance(X.V, DeviceRows)
-        return X[X.V.places(np.arange(len(X)))] if there else X
+        return MiniBatch(X[X.V.places(np.arange(len(X)))] if there else X)
     X = X.array if isinstance(X, DeviceRows) else X
-    return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
+    return MiniBatch(X if is_foreign(X) else np.ascontiguousarray(X))
 
 
 class ColumnSums(NamedTuple):
@@ -144,7 +144,7 @@ class ChosenRows:
         return self.source[self.numbers]
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch, dense, or `Incomplete`."""
+        """Yield the mini-batches of an epoch."""
         numbers = self.numbers
         if self.weights is not None:
             numbers = np.repeat(numbers, visits(self.weights, rng))
@@ -156,8 +156,8 @@ class ChosenRows:
         # to the last mini-batch if it is less than half of one.
         least = (batch_size + 1) // 2
         for batch in gen_batches(len(numbers), batch_size, min_batch_size=least):
-            V = dense(self.source[order[batch]])
-            yield V if self.kept is None else Incomplete(V, self.kept, order[batch])
+            some = order[batch]
+            yield MiniBatch(dense(self.source[some]), self.kept, some)
 
 
 def divide(X, weights, share, seed, n_given=0, former=None):

@@ -353,15 +353,17 @@ class ArrayBatch:
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
         work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
         own_chains = scheme.sampler is None and not scheme.tempered
-        by_kernels = learner.visible._kernel_layers is not None and learner.hidden.is_binary
-        simple = by_kernels and learner.optimizer.plain and own_chains
+        self._layers = learner.visible._kernel_layers if learner.hidden.is_binary else None
+        simple = self._layers is not None and learner.optimizer.plain and own_chains
         few = n_hidden * n_visible <= KERNEL_WEIGHTS * scheme.n_gibbs
         self.learns_at_once = simple and few and work < SINGLE * MIN_WORK
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
         self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
-        self._has_shape = has_shape(learner.visible) or has_shape(learner.hidden)
+        self._has_shape = self._layers is None and (
+            has_shape(learner.visible) or has_shape(learner.hidden)
+        )
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
@@ -376,7 +378,7 @@ class ArrayBatch:
         bias = joined_intercepts(learner.visible)
         stream.step = learn_rows(
             learner.weights.T, bias, learner.hidden.intercept,
-            *learner.visible._kernel_layers, *offsets,
+            *self._layers, *offsets,
             self.V, learner.chains if scheme.goes_on else self.H[:0], self.H, self.V_chains,
             self.H_chains, self._steps, *self._means, rate, scheme.alpha,
             scheme.offset_rate * scheme.centered, scheme.n_inner, scheme.n_gibbs, stream.seed,

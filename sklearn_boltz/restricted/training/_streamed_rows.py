@@ -12,9 +12,8 @@ from sklearn_boltz._methods import dense
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.restricted.model._columns import hold_bits
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
-from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
+from sklearn_boltz.restricted.training._gaps import KeptValues, MiniBatch, mask_digest
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._visits import EMPTY, visits
 from sklearn_boltz.tables._batches import mini_batches
@@ -192,13 +191,8 @@ class StreamedRows:
         return other
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch, dense, or as `Parts` on the workers of a cluster.
-
-        Those with a missing cell are `Incomplete`.
-        """
-        for pieces in self.pieces(batch_size, rng):
-            V = self.gathered(pieces)
-            yield V if rows_with_gaps(V) is None else Incomplete(V)
+        """Yield the mini-batches of an epoch, or `Parts` of them on the workers of a cluster."""
+        yield from map(self.gathered, self.pieces(batch_size, rng))
 
     def pieces(self, batch_size, rng):
         """Yield of which rows the mini-batches of an epoch consist.
@@ -213,13 +207,13 @@ class StreamedRows:
         return mini_batches(free, self.source.n_lanes, batch_size, rng)
 
     def gathered(self, pieces):
-        """The rows of a mini-batch: an array, or `Parts` on the workers of a cluster."""
+        """A `MiniBatch`, or its `Parts` on the workers of a cluster."""
         if self._cluster is not None:
             pieces = [(lane, block, rows) for lane, (_, block), rows in pieces]
             return Parts(self._cluster, self.checked, pieces, self.gaps is not None)
         rows = [block[np.sort(numbers)] for _, (_, block), numbers in pieces]
         stacked = vstack(rows, "csr") if any(map(issparse, rows)) else np.concatenate(rows)
-        return dense(self.checked(stacked))
+        return MiniBatch(dense(self.checked(stacked)))
 
     def numbers(self, pieces):
         """Numbers of the rows of a mini-batch among all, piece by piece, as they are gathered."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz.restricted.model._coded_rows import CodedRows
+from sklearn_boltz.restricted.model._coded_rows import gaps_of
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.tables._weights import checked_weights
 
@@ -26,7 +26,7 @@ def rows_that_count(X, weights):
     """Which rows count: not those of weight 0, and not those of which all cells are missing."""
     counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if rows_with_gaps(X) is not None:
-        counts &= ~(X.missing if isinstance(X, CodedRows) else np.isnan(X)).all(axis=1)
+        counts &= ~gaps_of(X).all(axis=1)
         if not counts.any():
             raise ValueError(EMPTY)
     return counts
