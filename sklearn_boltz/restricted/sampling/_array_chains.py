@@ -26,7 +26,7 @@ def move_chains(model, V, n_steps, stream, H=None):
     for _ in range(n_steps):
         if H is None:
             H = model.hidden.sample(model.hidden_field(V), stream)
-        else:
+        elif model.visible.is_binary and model.hidden.is_binary:
             stream.take(1)  # the step that `gibbs_chains` leaves out
         V, H = model.visible.sample(model.visible_field(H), stream), None
     return V, model.mean_hidden(V)

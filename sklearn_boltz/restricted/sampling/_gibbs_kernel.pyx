@@ -176,13 +176,14 @@ def gibbs_chains(
 
     where u(step) are the numbers of `uniform`. `layers` has a row for neighbouring visible units of
     one type, which take a step of random numbers: how many columns they have, and how many of the
-    rows of `runs`, as of `categorical_sample`; 0 for bits.
+    rows of `runs`, as of `categorical_sample`; 0 for bits. With categories, hidden units that are
+    not drawn take no step.
     """
     check_rows(V.shape[0], weights.shape[0], V, visible_bias)
     check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
     _check_layers(layers, runs, V.shape[1])
     if V.shape[0] == 0:
-        return step + <uint64_t>n_steps * (1 + <uint64_t>layers.shape[0])
+        return step
     with nogil:
         step = _move(weights, NULL, visible_bias, hidden_bias, layers, runs, V, H, n_steps,
                      from_hidden, seed, step, first_row)
@@ -215,10 +216,13 @@ cdef uint64_t _move(
         if k > 0 or not from_hidden:
             _hidden_field(weights, V, H)
             sample_rows(H, 1, hidden_bias, seed, step, first_row)
+            step += 1
+        elif runs.shape[0] == 0:
+            step += 1
         if by_hidden == NULL or not _sparse_product(H, by_hidden, V):
             _visible_field(weights, H, V)
-        _sample_layers(V, 1, visible_bias, layers, runs, seed, step + 1, first_row)
-        step += 1 + <uint64_t>layers.shape[0]
+        _sample_layers(V, 1, visible_bias, layers, runs, seed, step, first_row)
+        step += <uint64_t>layers.shape[0]
     _hidden_field(weights, V, H)
     mean_rows(H, 1, hidden_bias)
     return step
