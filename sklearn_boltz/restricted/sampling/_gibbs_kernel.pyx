@@ -183,7 +183,7 @@ def gibbs_chains(
     check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
     _check_layers(layers, runs, V.shape[1])
     if V.shape[0] == 0:
-        return step
+        return step + <uint64_t>n_steps * (1 + <uint64_t>layers.shape[0])
     with nogil:
         step = _move(weights, NULL, visible_bias, hidden_bias, layers, runs, V, H, n_steps,
                      from_hidden, seed, step, first_row)
