@@ -262,8 +262,6 @@ class MiniBatchEstimator(BaseRBM):
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
-        if not hasattr(self, "track_likelihood"):
-            return None
         model, tempered = training.learner.model().sides(), self._is_tempered(training)
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:

@@ -537,6 +537,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         fall_after = enough(schedule.fall_after, n_batches)
         return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall_after=fall_after)
 
+    def _tracker(self, training, stops=False):
+        return None  # class probabilities need no ln Z
+
     def _monitor(self, training, rows, train, valid, weights):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
