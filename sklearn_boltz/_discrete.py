@@ -8,7 +8,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
+from sklearn_boltz._methods import (
+    IMPUTE_CONSTRAINTS,
+    SAMPLE_CONSTRAINTS,
+    named,
+    validate_arguments,
+)
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
@@ -38,7 +43,8 @@ class DiscreteDensity(Density):
     """A density of rows of codes: 0, 1, ... for the values of each column.
 
     A child defines `fit`, which sets `n_values_` besides what a `Density` does, `transform`,
-    `_parameters`, and `_model`, a distribution of codes such as `LogLinearModel`.
+    `_parameters`, and `_model`, a distribution of codes such as `LogLinearModel`. What is asked of
+    these is in tests/test_distribution.py.
     """
 
     def __sklearn_tags__(self):
@@ -146,7 +152,7 @@ class DiscreteDensity(Density):
             ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
         check_is_fitted(self)
-        return estimate_from_value(self._model().log_partition())
+        return estimate_from_value(self._distribution().log_partition())
 
     def marginal(self, features):
         """Return the joint probabilities of some variables.
@@ -169,7 +175,7 @@ class DiscreteDensity(Density):
         """
         check_is_fitted(self)
         variables = self._variables(features)
-        model = self._model()
+        model = self._distribution()
         if not model.is_enumerable():
             self._refuse_enumeration("Count in the rows of `sample` instead.")
         return model.marginal(variables)
@@ -190,16 +196,21 @@ class DiscreteDensity(Density):
             In a larger network it is estimated as by `statistics.thermodynamics`, which also has
             the standard error, with a fixed seed.
 
+        Raises
+        ------
+        ValueError
+            If numbers have normal scores: minus the mean of `score_samples` over many rows of
+            `sample` estimates it then.
+
         Warns
         -----
         UserWarning
             If an estimate is not to be trusted.
         """
         check_is_fitted(self)
-        model = self._model().tempered(temperature)
-        if model.is_enumerable():
+        with named(self):
+            model = self._distribution().tempered(temperature)
             return self._cached("entropy", model.entropy, np.array([temperature]))
-        return self._figures_at(temperature).entropy[0]
 
     @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
@@ -288,21 +299,47 @@ class DiscreteDensity(Density):
             A copy with the missing values filled; observed values are unchanged.
         """
         check_is_fitted(self)
-        generator = make_generator(random_state)
-        return self._impute(X, self._known_cells(X), how, n_steps, generator)
+        return self._impute(X, how, n_steps, make_generator(random_state))
 
-    def _impute(self, X, cells, how, n_steps, generator):
-        missing = np.isnan(cells)
-        rows, codes = missing.any(axis=1), self._rows_of(X, cells)
+    def _impute(self, X, how, n_steps, generator):
+        """A copy of a table in which missing cells have values.
 
-        def impute(how):
+        Strings and levels have no mean: the mode is taken for that.
+        """
+        words, cells, numbers = self._encoder.is_word, self._known_cells(X), {}
+        missing, rows = np.isnan(cells), self._rows_of(X, cells)
+        some = missing.any(axis=1)
+
+        def completed(how):
             filled = cells.astype(np.float64)
-            if rows.any():
-                found = self._model().complete(codes[rows], how, generator, n_steps)
-                filled[rows] = np.where(missing[rows], self._cells_of(found), cells[rows])
+            if some.any():
+                codes, found = self._completed(rows[some], how, n_steps, generator)
+                filled[some] = np.where(missing[some], self._cells_of(codes), cells[some])
+                numbers.update({j: at_rows(some, own) for j, own in found.items()})
             return filled
 
-        return self._fill(X, cells, how, impute, generator)
+        filled = completed("mode" if how == "mean" and words.all() else how)
+        if how == "mean":
+            if words.any() and not words.all():
+                filled = np.where(words, completed("mode"), filled)
+            numbers |= self._mean_numbers(X, cells)
+        generator = generator if how == "sample" else None
+        return self._encoder.fill(X, filled, missing, generator, numbers)
+
+    def _completed(self, rows, how, n_steps, generator):
+        """Codes of rows without gaps, and numbers that have scores, a dict from their columns."""
+        return self._distribution().complete(rows, how, generator, n_steps), {}
+
+    def _mean_numbers(self, X, cells):
+        """Means of the missing cells of columns of numbers, NaN in other rows; a dict."""
+        X, missing, found = uncoded(X), np.isnan(cells), {}
+        X = X if is_frame(X) else as_array(X)
+        coded = Coded(self._encoder, X, cells, is_own=True)
+        for j in np.flatnonzero(self._encoder.is_binned & missing.any(axis=0)):
+            rows = np.flatnonzero(missing[:, j])
+            p = self.predict_column_proba(coded.some(rows), self._keys()[j])
+            found[j] = at_rows(missing[:, j], p @ self._encoder.columns[j].bins.means)
+        return found
 
     def _column_probabilities(self, X, j, n_steps, seed):
         cells = self._known_cells(X, copy=True)
@@ -321,32 +358,6 @@ class DiscreteDensity(Density):
                 "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
                 "`impute` fills them."
             )
-
-    def _fill(self, X, cells, how, impute, generator):
-        """A copy of a table, with these codes, in which missing cells have values.
-
-        `impute` makes of `how` the rows as numbers without missing cells. Strings and levels have
-        no mean: the mode is taken for that. The generator draws numbers from their bins.
-        """
-        table, missing, numbers = self._encoder, np.isnan(cells), {}
-        if how == "mean":
-            for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
-                numbers[j] = self._mean_numbers(X, cells, j)
-        if how == "mean" and table.is_word.all():
-            how = "mode"
-        filled = impute(how)
-        if how == "mean" and table.is_word.any():
-            filled = np.where(table.is_word, impute("mode"), filled)
-        return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
-
-    def _mean_numbers(self, X, cells, j):
-        """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        X, rows = uncoded(X), np.flatnonzero(np.isnan(cells[:, j]))
-        coded = Coded(self._encoder, X if is_frame(X) else as_array(X), cells, is_own=True)
-        means, key = np.full(len(cells), np.nan), self._keys()[j]
-        p = self.predict_column_proba(coded.some(rows), key)
-        means[rows] = p @ self._encoder.columns[j].bins.means
-        return means
 
     def _known_cells(self, X, **options):
         """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
@@ -416,3 +427,10 @@ class DiscreteDensity(Density):
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
         # Signs in place of bits are recognised after the fit, too.
         self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
+
+
+def at_rows(where, values):
+    """Numbers of some rows in an array for all of them, with NaN for the others."""
+    found = np.full(len(where), np.nan)
+    found[where] = values
+    return found

@@ -8,15 +8,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
-from sklearn_boltz._methods import fingerprint, validate_arguments
+from sklearn_boltz._methods import fingerprint, named, validate_arguments
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
-from sklearn_boltz.networks.location._model import LocationModel
+from sklearn_boltz.networks.location._model import LocationModel, MixedRows
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel, term_arrays, terms_of, to_spins
-from sklearn_boltz.networks.sampling._figures import thermal_figures
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
     gibbs_sample,
@@ -79,7 +78,7 @@ class Likelihoods(DiscreteDensity):
         if self._gaussians is None:
             return codes
         codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
-        return codes, *normal_scores(self._encoder, X)
+        return MixedRows(codes, *normal_scores(self._encoder, X))
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
@@ -259,7 +258,9 @@ class Likelihoods(DiscreteDensity):
         check_is_fitted(self)
         if method == "exact" and not self._model().is_enumerable():
             self._refuse_enumeration("Use method='ladder'.")
-        (model, base), generator = self._tempered(temperature), make_generator(random_state)
+        with named(self):
+            self._distribution().tempered(temperature)  # where numbers have scores, 1 alone
+        model, generator = self._model().tempered(temperature), make_generator(random_state)
         if method in ("auto", "exact") and model.is_enumerable():
             exact = self._cached(
                 "exact_log_partition", model.log_partition, np.array([temperature])
@@ -267,20 +268,20 @@ class Likelihoods(DiscreteDensity):
             return estimate_from_value(exact)
         if method == "ais":
             betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
-            estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
+            estimate = annealed_log_partition(model, model.base, betas, n_chains or 500, generator)
         elif n_chains == 1:
             raise ValueError(
                 f"{type(self).__name__}.log_partition: n_chains must be 2 or more for the ladder: "
                 "how far chains differ is the standard error."
             )
         else:
-            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, base, generator)
+            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, model.base, generator)
             estimate = ladder_log_partition(
                 path, n_temperatures, n_chains, tol, max_rounds, generator
             )
             if method == "auto" and not estimate.trusted:
                 betas = temperature_ladder(1000)
-                annealed = annealed_log_partition(model, base, betas, n_chains, generator)
+                annealed = annealed_log_partition(model, model.base, betas, n_chains, generator)
                 estimate = combined(estimate, annealed)
         if temperature == 1:
             compare_with_floor(estimate, self._cached("log_partition_floor", Bunch))
@@ -289,13 +290,6 @@ class Likelihoods(DiscreteDensity):
             warn(estimate.verdict)
         estimate.states = self._encoder.coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
-
-    def _tempered(self, temperature, columns=(), places=()):
-        """The model at a temperature, given some columns, and intercepts of independent ones."""
-        model, columns = self._model(), np.array(columns, dtype=np.int64)
-        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
-        base = min(1, 1 / temperature) * self._base[model.places(free)]
-        return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
 
     def _warn_of_partition(self, estimate):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
@@ -352,14 +346,6 @@ class Likelihoods(DiscreteDensity):
         raise ValueError(
             f"{type(self).__name__}: the model connects more than {limit}, too many to enumerate. "
             f"{remedy}"
-        )
-
-    def _figures_at(self, temperature):
-        """`thermal_figures` with a fixed seed."""
-        return self._cached(
-            "thermodynamics",
-            lambda: thermal_figures(self._model(), temperature, make_generator(0)),
-            np.array([temperature]),
         )
 
     def interactions(self):

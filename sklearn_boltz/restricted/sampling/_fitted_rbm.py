@@ -47,10 +47,6 @@ class FittedRBM(NamedTuple):
         """The two sides."""
         return self.marginal.sides()
 
-    def parameters(self):
-        """All arrays that the distribution depends on, not copied."""
-        return self.layered.parameters()
-
     def _of_gaps(self, function, V):
         rows = self.layered.padded(V, np.nan)
         with Workers(self.n_jobs) as workers:
