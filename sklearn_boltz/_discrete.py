@@ -1,20 +1,16 @@
 """DiscreteDensity: what models of rows of codes share."""
 
 from functools import partial
-from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
 from sklearn_boltz._methods import (
-    IMPUTE_CONSTRAINTS,
+    LOG_PARTITION_CONSTRAINTS,
     SAMPLE_CONSTRAINTS,
-    named,
     validate_arguments,
 )
-from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._cells import (
@@ -29,7 +25,6 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._coded import Coded, uncoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._phrases import and_others, first_of
-from sklearn_boltz.tables._where import rows_where
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -92,28 +87,6 @@ class DiscreteDensity(Density):
         self._refuse_gaps(np.isnan(cells) & ~self._encoder.is_empty)
         return self._free_energy(X, cells)
 
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        Other models sum out hidden units. This one has none, and sums out missing cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. In a network,
-            with more than 2**20 joint states of connected missing cells, it is an estimate by
-            importance sampling with a fixed seed, annealed if need be. Its standard error is about
-            0.03 nats.
-        """
-        check_is_fitted(self)
-        return self._free_energy(X, self._known_cells(X))
-
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
 
@@ -133,15 +106,29 @@ class DiscreteDensity(Density):
         rows = self._rows_of(X, self._known_cells(X))
         return self._distribution().log_pseudo_likelihood(rows)
 
-    @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
-    def log_partition(self, method="auto", *, random_state=None):
+    @validate_arguments(LOG_PARTITION_CONSTRAINTS)
+    def log_partition(
+        self,
+        method="auto",
+        *,
+        n_chains=None,
+        n_temperatures=None,
+        temperature=1.0,
+        tol=None,
+        max_rounds=None,
+        random_state=None,
+    ):
         """Compute the logarithm of the normalising constant.
 
         Parameters
         ----------
         method : {"auto", "exact"}, default="auto"
             Both enumerate all joint states of the variables that are connected by terms.
-        random_state : Ignored
+        n_chains, n_temperatures : Ignored
+            Present for API consistency.
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
+        tol, max_rounds, random_state : Ignored
             Present for API consistency.
 
         Returns
@@ -152,7 +139,7 @@ class DiscreteDensity(Density):
             ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
         check_is_fitted(self)
-        return estimate_from_value(self._distribution().log_partition())
+        return estimate_from_value(self._distribution().tempered(temperature).log_partition())
 
     def marginal(self, features):
         """Return the joint probabilities of some variables.
@@ -180,38 +167,6 @@ class DiscreteDensity(Density):
             self._refuse_enumeration("Count in the rows of `sample` instead.")
         return model.marginal(variables)
 
-    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
-    def entropy(self, temperature=1.0):
-        """Return the entropy of the model.
-
-        Parameters
-        ----------
-        temperature : float, default=1.0
-            T > 0: the model is P(x)^(1/T).
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
-            In a larger network it is estimated as by `statistics.thermodynamics`, which also has
-            the standard error, with a fixed seed.
-
-        Raises
-        ------
-        ValueError
-            If numbers have normal scores: minus the mean of `score_samples` over many rows of
-            `sample` estimates it then.
-
-        Warns
-        -----
-        UserWarning
-            If an estimate is not to be trusted.
-        """
-        check_is_fitted(self)
-        with named(self):
-            model = self._distribution().tempered(temperature)
-            return self._cached("entropy", model.entropy, np.array([temperature]))
-
     @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
         self,
@@ -222,6 +177,7 @@ class DiscreteDensity(Density):
         where=None,
         temperature=1.0,
         n_steps=1000,
+        n_temperatures=None,
     ):
         """Draw independent samples from the model.
 
@@ -240,7 +196,7 @@ class DiscreteDensity(Density):
             that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
-        n_steps : Ignored
+        n_steps, n_temperatures : Ignored
             Present for API consistency: all draws are exact.
 
         Returns
@@ -255,51 +211,16 @@ class DiscreteDensity(Density):
         ValueError
             If fewer than 1 in 10,000 rows obey `where`.
         """
-        check_is_fitted(self)
-        check_drawn(self, n_samples)
-        if where is not None:
-            draw = partial(self.sample, given=given, temperature=temperature)
-            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        draw = partial(self._sample, given=given, temperature=temperature)
+        return self._rows_where(draw, n_samples, random_state, where)
+
+    def _sample(self, n_samples, random_state, given, temperature):
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
         model = self._model().tempered(temperature).given(columns, values)
         generator = make_generator(random_state)
         states = model.sample(n_samples, generator)
         states[:, columns] = values
         return self._encoder.decode(states, generator, self._given_numbers(given))
-
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN, None and pandas.NA are missing values.
-        how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            Columns with an entry in `categories_`, such as strings and booleans, have no mean: they
-            get the mode. All are exact, but in a network only in rows whose missing values have no
-            more than 2**20 joint states, as 20 binary ones have. Where numbers have normal scores,
-            rows with more than 1,024 joint states of missing categories have 200 weighted draws
-            instead.
-        n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) for rows of a network with more joint states. The
-            mean is that of four chains with `n_steps` together, of which the first quarter does not
-            count; where all columns are binary, and for a sample, chains of a row are annealed with
-            as many, and go on by their weights, a sample with half as many. The most probable state
-            is that of `n_steps` after as many. Strongly coupled columns with more than two values
-            are drawn together.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``, and for rows with more joint states.
-
-        Returns
-        -------
-        X : of the type of X
-            A copy with the missing values filled; observed values are unchanged.
-        """
-        check_is_fitted(self)
-        return self._impute(X, how, n_steps, make_generator(random_state))
 
     def _impute(self, X, how, n_steps, generator):
         """A copy of a table in which missing cells have values.

@@ -81,9 +81,6 @@ class OnGrid:
     def log_weight(self, every):
         return logsumexp(self.by_class, axis=0)
 
-    def log_partition(self):
-        return self.model.log_partition()
-
     def rows(self, places):
         codes, places = np.hstack([places[:, :2], 0 * places[:, 2:]]), places[:, 2:]
         scores = np.where(places < 0, np.nan, GRID[places])
@@ -163,16 +160,20 @@ def test_rows_with_and_without_missing_cells(name):
     """Each distribution says what its log-weights do. False alarms of draws: three in a million."""
     model, rng = MODELS[name](), np.random.default_rng(0)
     is_machine = name in MACHINES  # of rows of numbers, with NaN in missing cells
-    every = oracles.states([2] * 4 if is_machine else getattr(model, "n_values", PAIRED))
-    if is_machine:
-        weights = random_dbm(MACHINES[name], scale=0.7).given(every)[0]
-    else:
-        weights = model.log_weight(every)
-    p = np.exp(weights - logsumexp(weights))
-    assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-11)
     on_grid = isinstance(model, OnGrid)
-    if not on_grid:
-        assert model.entropy() == pytest.approx(-p @ np.log(p), abs=1e-11)
+    every = oracles.states([2] * 4 if is_machine else getattr(model, "n_values", PAIRED))
+    for temperature in (1.0,) if on_grid else (2.0, 1.0):
+        if is_machine:
+            parts = random_dbm(MACHINES[name], scale=0.7)
+            arrays = parts.weights, parts.intercepts
+            hotter = ([array / temperature for array in of] for of in arrays)
+            weights = type(parts)(*hotter).given(every)[0]
+        else:
+            weights = model.log_weight(every) / temperature
+        p = np.exp(weights - logsumexp(weights))
+        tempered = model.model if on_grid else model.tempered(temperature)
+        assert tempered.log_partition() == pytest.approx(logsumexp(weights), abs=1e-11)
+        assert on_grid or tempered.entropy() == pytest.approx(-p @ np.log(p), abs=1e-11)
     assert_drawn(model.sample(4000, rng)[:, : every.shape[1]], every, p)
     some = every[p > 1e-6]  # not at the ends of a grid
     codes = np.vstack([with_gaps(some, 12, 0), some[:3], np.full_like(every[:1], -1)])
@@ -182,7 +183,7 @@ def test_rows_with_and_without_missing_cells(name):
     pseudo, sums = model.log_pseudo_likelihood(rows), model.log_sums(rows)
     for i, row in enumerate(codes):
         law = p * agreeing(every, row)
-        assert sums[i] - model.log_partition() == pytest.approx(np.log(law.sum()), abs=1e-11)
+        assert sums[i] - tempered.log_partition() == pytest.approx(np.log(law.sum()), abs=1e-11)
         assert_allclose(mean[i], law @ every / law.sum(), atol=1e-11)
         if on_grid:
             check_the_mode(model, every, agreeing(every, row), mode[i])

@@ -1,11 +1,8 @@
 """Draws of a fitted network: samples, missing cells, one column given the others."""
 
 from functools import partial
-from numbers import Integral
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import at_rows
 from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, named, validate_arguments
@@ -14,24 +11,22 @@ from sklearn_boltz.networks.location._model import MixedRows
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
-from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
-from sklearn_boltz.tables._where import rows_where
 
 
 def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
     """States of a ladder's top; warns if they do not come from its foot."""
     with Workers() as workers:
-        if n_temperatures == "auto":
+        if n_temperatures is None:
             betas = find_betas(path, [1.0], generator, workers)
         else:
             betas = np.linspace(0, 1, n_temperatures)
         codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers)
     if is_broken:
-        remedy = "Use n_temperatures='auto'."
-        if n_temperatures == "auto":
+        remedy = "Leave n_temperatures at None."
+        if n_temperatures is None:
             remedy = (
                 "The couplings are so large that no temperatures may connect the modes; fit with a "
                 "larger alpha."
@@ -46,13 +41,7 @@ def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
 class Drawing:
     """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
-    @validate_arguments(
-        SAMPLE_CONSTRAINTS
-        | {
-            "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-            "sampler": [callable, None],
-        }
-    )
+    @validate_arguments(SAMPLE_CONSTRAINTS | {"sampler": [callable, None]})
     def sample(
         self,
         n_samples=1,
@@ -62,7 +51,7 @@ class Drawing:
         where=None,
         temperature=1.0,
         n_steps=1000,
-        n_temperatures="auto",
+        n_temperatures=None,
         sampler=None,
     ):
         """Draw samples from the model.
@@ -86,11 +75,11 @@ class Drawing:
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) for each sample, at all temperatures together. It
             is used if connected variables that are not given have more than 2**26 joint states.
-        n_temperatures : "auto" or int, default="auto"
+        n_temperatures : int, default=None
             Number of temperatures. It is used if connected variables that are not given have more
             than 2**26 joint states. Chains at neighbouring temperatures exchange their states; at
             the highest one the columns are independent. Samples therefore come from all modes, in
-            the right proportions. ``"auto"`` chooses temperatures between which exchanges are
+            the right proportions. None chooses temperatures between which exchanges are
             accepted, an int takes equal steps. 1 is Gibbs sampling of the model alone, with a chain
             for each sample.
         sampler : callable, default=None
@@ -122,17 +111,13 @@ class Drawing:
             about ten samples or more. If no rate under the model differs by more than 0.05, at most
             one call in 10,000 warns.
         """
-        check_is_fitted(self)
-        check_drawn(self, n_samples)
-        if where is not None:
-            draw_rows = partial(
-                self.sample, given=given, temperature=temperature, n_steps=n_steps,
-                n_temperatures=n_temperatures, sampler=sampler,
-            )  # fmt: skip
-            return rows_where(draw_rows, n_samples, random_state, where, type(self).__name__)
+        steps = n_steps, n_temperatures, sampler
+        draw = partial(self._sample, given=given, temperature=temperature, steps=steps)
+        return self._rows_where(draw, n_samples, random_state, where)
+
+    def _sample(self, n_samples, random_state, given, temperature, steps):
         columns, places = self._given(given, self._encoder.coding.values)
         cells, generator = self._given_numbers(given), make_generator(random_state)
-        steps = n_steps, n_temperatures, sampler
         with named(self):
             model = self._distribution().tempered(temperature)
         row = np.full((1, self.n_features_in_), -1)

@@ -1,14 +1,19 @@
 """Figures of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
-from sklearn_boltz._methods import fingerprint, named, validate_arguments
+from sklearn_boltz._methods import (
+    LOG_PARTITION_CONSTRAINTS,
+    fingerprint,
+    named,
+    validate_arguments,
+)
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel, MixedRows
@@ -16,6 +21,7 @@ from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel, term_arrays, terms_of, to_spins
+from sklearn_boltz.networks.sampling._figures import MAX_ROUNDS, TOL
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
     gibbs_sample,
@@ -156,15 +162,7 @@ class Likelihoods(DiscreteDensity):
         return codes
 
     @validate_arguments(
-        {
-            "method": [StrOptions({"auto", "exact", "ais", "ladder"})],
-            "n_chains": [Interval(Integral, 1, None, closed="left"), None],
-            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-            "temperature": [Interval(Real, 0, None, closed="neither")],
-            "tol": [Interval(Real, 0, None, closed="neither")],
-            "max_rounds": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", np.random.Generator],
-        }
+        LOG_PARTITION_CONSTRAINTS | {"method": [StrOptions({"auto", "exact", "ais", "ladder"})]}
     )
     def log_partition(
         self,
@@ -173,8 +171,8 @@ class Likelihoods(DiscreteDensity):
         n_chains=None,
         n_temperatures=None,
         temperature=1.0,
-        tol=0.05,
-        max_rounds=5000,
+        tol=None,
+        max_rounds=None,
         random_state=None,
     ):
         """Compute or estimate the logarithm of the normalising constant.
@@ -203,12 +201,12 @@ class Likelihoods(DiscreteDensity):
             means 1,000 for AIS.
         temperature : float, default=1.0
             T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
-        tol : float, default=0.05
+        tol : float, default=None
             The ladder ends when the standard error, in nats, is at most this, each chain has been
-            renewed, and two halves of the rounds agree.
-        max_rounds : int, default=5000
+            renewed, and two halves of the rounds agree. None means 0.05.
+        max_rounds : int, default=None
             Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
-            exchanges.
+            exchanges. None means 5,000.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -267,7 +265,7 @@ class Likelihoods(DiscreteDensity):
             )
             return estimate_from_value(exact)
         if method == "ais":
-            betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
+            betas = temperature_ladder(n_temperatures)
             estimate = annealed_log_partition(model, model.base, betas, n_chains or 500, generator)
         elif n_chains == 1:
             raise ValueError(
@@ -277,7 +275,7 @@ class Likelihoods(DiscreteDensity):
         else:
             n_chains, path = n_chains or N_CHAINS, Path.from_model(model, model.base, generator)
             estimate = ladder_log_partition(
-                path, n_temperatures, n_chains, tol, max_rounds, generator
+                path, n_temperatures, n_chains, tol or TOL, max_rounds or MAX_ROUNDS, generator
             )
             if method == "auto" and not estimate.trusted:
                 betas = temperature_ladder(1000)

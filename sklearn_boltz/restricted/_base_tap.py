@@ -368,7 +368,7 @@ class BaseTAP(MiniBatchEstimator):
         return solutions.visible_mean[:, : self._encoder.coding.n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
-    def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None, method="auto"):
         """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
