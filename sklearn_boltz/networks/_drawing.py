@@ -8,7 +8,6 @@ from sklearn_boltz._discrete import at_rows
 from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, named, validate_arguments
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._model import MixedRows
-from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
@@ -172,16 +171,6 @@ class Drawing:
         rows = self._rows_of(X, cells)[some]
         numbers = self._distribution().expectation(rows, means, len(places))
         return found | {j: at_rows(some, own) for j, own in zip(places, numbers.T, strict=True)}
-
-    def _cell_probabilities(self, X, max_states, n_steps, random_state):
-        """Probabilities of missing codes, each by itself, in the one-hot layout."""
-        codes, generator = self._codes(X)[0], make_generator(random_state)
-        return self._model().cell_probabilities(codes, max_states, n_steps, generator)
-
-    def _expected_log_weights(self, X):
-        """`expected_log_weights` of rows without normal scores."""
-        codes, _ = self._codes(X)
-        return _incomplete.expected_log_weights(self._model(), codes)
 
     def _column_probabilities(self, X, j, n_steps, seed):
         if self._encoder.is_scored[j]:  # of its bins

@@ -97,10 +97,9 @@ class Likelihoods(DiscreteDensity):
             )
 
     def _codes(self, X):
-        """-> codes, -1 for a missing cell, and the type of X."""
+        """The codes of the cells, -1 for a missing one."""
         check_is_fitted(self)
-        X = self._known_cells(X)
-        return self._encoder.coding.codes(X, self._refuse_codes), X.dtype
+        return self._encoder.coding.codes(self._known_cells(X), self._refuse_codes)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns that `transform` returns.
@@ -156,7 +155,7 @@ class Likelihoods(DiscreteDensity):
 
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
-        codes, _ = self._codes(X)
+        codes = self._codes(X)
         codes[:, self._encoder.is_empty] = 0  # a value that says nothing
         self._refuse_gaps(codes < 0)
         return codes
@@ -412,8 +411,7 @@ class Likelihoods(DiscreteDensity):
         model = self._model()
         if model.is_enumerable():
             return model.log_linear[0].expectation(terms_of(terms, self.n_features_in_))
-        codes, _ = self._codes(self.sample(N_EXPECTED, random_state=0))
-        spins = to_spins(codes)
+        spins = to_spins(self._codes(self.sample(N_EXPECTED, random_state=0)))
         return np.array([spins[:, term].prod(axis=1).mean() for term in terms])
 
     @validate_arguments({"apc": ["boolean"], "ignore": [Integral, str, "array-like", None]})

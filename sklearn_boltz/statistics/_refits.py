@@ -58,7 +58,7 @@ def codes_and_scores(model, X):
     if model._gaussians is not None:
         rows = model._rows_of(X, model._known_cells(X))
         return rows.codes, rows.scores[..., 0]
-    codes, _ = model._codes(X)
+    codes = model._codes(X)
     return codes, np.empty((len(codes), 0))
 
 
