@@ -1,23 +1,146 @@
-"""Answers of a density model about columns, given other cells: probabilities and quantiles."""
+"""Answers of a density model: energies, imputed rows, and columns given the others."""
 
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._methods import validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, named, validate_arguments
 from sklearn_boltz._warnings import told_once, warn
+from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
 from sklearn_boltz.tables._form import without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._where import rows_where
 
 
 class Answers:
-    """Methods of a density model that defines `_column_probabilities`."""
+    """Methods of a density model.
+
+    It defines `_free_energy`, `_impute`, `_column_probabilities` and `_distribution`.
+    """
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, with all that is not observed summed out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, also sparse if `fit` takes that; NaN is a missing cell.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F = -ln Σ exp(-E) over all values of the missing cells and of hidden units, in nats, so
+            that the observed cells have the probability exp(-F) / Z; continuous columns are
+            standardised. For complete rows of a model without hidden units it is ``energy(X)``.
+
+        Notes
+        -----
+        Random numbers are the same in each call. In a network with more than 2**20 joint states of
+        connected missing cells, it is an estimate by importance sampling, annealed if need be, with
+        a standard error of about 0.03 nats. In a machine with hidden units, it is exact if the
+        missing cells or the hidden units have at most 20 bits, and otherwise by annealed importance
+        sampling with 50 chains for each row; with several hidden layers, it is approximated by TAP,
+        unless all even or all odd ones have at most 12 binary units together.
+        """
+        check_is_fitted(self)
+        return self._free_energy(X, self._known_cells(X))
+
+    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
+    def entropy(self, temperature=1.0):
+        """Return the entropy of the model's distribution of rows.
+
+        Parameters
+        ----------
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T); with hidden units h, P(x, h)^(1/T), summed over these.
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
+            In a larger network it is estimated as by `statistics.thermodynamics`, which also has
+            the standard error, with a fixed seed.
+
+        Raises
+        ------
+        ValueError
+            If columns have continuous values, or numbers normal scores. If, with hidden units, more
+            than 20 bits have to be enumerated: those of the columns and, with several hidden
+            layers, of the even or the odd ones, whichever are fewer; the label of a classifier
+            counts as a second layer.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+        """
+        check_is_fitted(self)
+        with named(self):
+            model = self._distribution().tempered(temperature)
+            return self._cached("entropy", model.entropy, np.array([temperature]))
+
+    def _rows_where(self, draw, n_samples, random_state, where, itemsize=8):
+        """Rows of `draw`, from their number and a source of randomness: all, or those that obey."""
+        check_is_fitted(self)
+        check_drawn(self, n_samples, itemsize)
+        if where is None:
+            return draw(n_samples, random_state)
+        return rows_where(draw, n_samples, random_state, where, type(self).__name__)
+
+    @validate_arguments(IMPUTE_CONSTRAINTS)
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing cells from their distribution given the observed cells of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN, None and pandas.NA are missing cells.
+        how : {"mean", "mode", "sample"}, default="mean"
+            What replaces the missing cells of a row, given its observed ones:
+
+            - ``"mean"``: the conditional mean of each. Columns with an entry in `categories_`, such
+              as strings and booleans, have no mean: they get the mode, with hidden units the most
+              probable value of each column by itself;
+            - ``"mode"``: the most probable joint state of all. Continuous columns get the mean;
+            - ``"sample"``: a draw of all from their joint conditional distribution.
+        n_steps : int, default=1000
+            Transitions of Markov chains, for rows that have too many joint states; see Notes.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness for ``how="sample"``, and for chains.
+
+        Returns
+        -------
+        X : of the type of X
+            A copy with the missing cells filled; observed cells are unchanged.
+
+        Notes
+        -----
+        An :class:`FSLLDensity` is exact. A network is, in rows whose missing cells have no more
+        than 2**20 joint states, as 20 binary ones have. In other rows, the mean is that of four
+        chains with `n_steps` sweeps together, of which the first quarter does not count; where all
+        columns are binary, and for a sample, chains of a row are annealed with as many, and go on
+        by their weights, a sample with half as many. The most probable state is that of `n_steps`
+        after as many. Strongly coupled columns with more than two values are drawn together. Where
+        numbers have normal scores, rows with more than 1,024 joint states of missing categories
+        have 200 weighted draws.
+
+        A machine with hidden units is exact if the missing cells of the row, or the hidden units,
+        have no more joint states than 2**23 divided by the number of all units; the mode, if the
+        missing cells have at most 2**10, or no more than the hidden units. Otherwise, Markov chains
+        run with the observed values clamped. They are annealed, so that their weights give each
+        mode its probability: `n_steps` together for a row, and then as many for the mean, half as
+        many for a sample. The mode is then the best state that a single chain visited or, with few
+        states of the hidden units, that is found from the modes given each of them; no change of a
+        single value makes it more probable.
+        """
+        check_is_fitted(self)
+        return self._impute(X, how, n_steps, make_generator(random_state))
 
     @validate_arguments(
         {

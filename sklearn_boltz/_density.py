@@ -71,9 +71,9 @@ class Density(
 ):
     """A density model of discrete data that is also a transformer.
 
-    A child defines `fit`, `transform`, `free_energy`, `_free_energy` of codes, `log_partition`,
-    `_column_probabilities` and `_parameters`, the arrays that cached results depend on; `fit` sets
-    `_n_features_out`, and `_validate` the `_encoder`.
+    A child defines `fit`, `transform`, `energy`, `sample`, `log_partition`, what `Answers` needs,
+    and `_parameters`, the arrays that cached results depend on; `fit` sets `_n_features_out`, and
+    `_validate` the `_encoder`.
     """
 
     def __sklearn_tags__(self):

@@ -1,15 +1,16 @@
 """DiscreteDensity: what models of rows of codes share."""
 
 from functools import partial
-from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
-from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz._methods import (
+    LOG_PARTITION_CONSTRAINTS,
+    SAMPLE_CONSTRAINTS,
+    validate_arguments,
+)
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._cells import (
@@ -24,7 +25,6 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._coded import Coded, uncoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._phrases import and_others, first_of
-from sklearn_boltz.tables._where import rows_where
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -38,7 +38,8 @@ class DiscreteDensity(Density):
     """A density of rows of codes: 0, 1, ... for the values of each column.
 
     A child defines `fit`, which sets `n_values_` besides what a `Density` does, `transform`,
-    `_parameters`, and `_model`, a distribution of codes such as `LogLinearModel`.
+    `_parameters`, and `_model`, a distribution of codes such as `LogLinearModel`. What is asked of
+    these is in tests/test_distribution.py.
     """
 
     def __sklearn_tags__(self):
@@ -86,28 +87,6 @@ class DiscreteDensity(Density):
         self._refuse_gaps(np.isnan(cells) & ~self._encoder.is_empty)
         return self._free_energy(X, cells)
 
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        Other models sum out hidden units. This one has none, and sums out missing cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. In a network,
-            with more than 2**20 joint states of connected missing cells, it is an estimate by
-            importance sampling with a fixed seed, annealed if need be. Its standard error is about
-            0.03 nats.
-        """
-        check_is_fitted(self)
-        return self._free_energy(X, self._known_cells(X))
-
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
 
@@ -127,15 +106,29 @@ class DiscreteDensity(Density):
         rows = self._rows_of(X, self._known_cells(X))
         return self._distribution().log_pseudo_likelihood(rows)
 
-    @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
-    def log_partition(self, method="auto", *, random_state=None):
+    @validate_arguments(LOG_PARTITION_CONSTRAINTS)
+    def log_partition(
+        self,
+        method="auto",
+        *,
+        n_chains=None,
+        n_temperatures=None,
+        temperature=1.0,
+        tol=None,
+        max_rounds=None,
+        random_state=None,
+    ):
         """Compute the logarithm of the normalising constant.
 
         Parameters
         ----------
         method : {"auto", "exact"}, default="auto"
             Both enumerate all joint states of the variables that are connected by terms.
-        random_state : Ignored
+        n_chains, n_temperatures : Ignored
+            Present for API consistency.
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
+        tol, max_rounds, random_state : Ignored
             Present for API consistency.
 
         Returns
@@ -146,7 +139,7 @@ class DiscreteDensity(Density):
             ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
         check_is_fitted(self)
-        return estimate_from_value(self._model().log_partition())
+        return estimate_from_value(self._distribution().tempered(temperature).log_partition())
 
     def marginal(self, features):
         """Return the joint probabilities of some variables.
@@ -169,37 +162,10 @@ class DiscreteDensity(Density):
         """
         check_is_fitted(self)
         variables = self._variables(features)
-        model = self._model()
+        model = self._distribution()
         if not model.is_enumerable():
             self._refuse_enumeration("Count in the rows of `sample` instead.")
         return model.marginal(variables)
-
-    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
-    def entropy(self, temperature=1.0):
-        """Return the entropy of the model.
-
-        Parameters
-        ----------
-        temperature : float, default=1.0
-            T > 0: the model is P(x)^(1/T).
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
-            In a larger network it is estimated as by `statistics.thermodynamics`, which also has
-            the standard error, with a fixed seed.
-
-        Warns
-        -----
-        UserWarning
-            If an estimate is not to be trusted.
-        """
-        check_is_fitted(self)
-        model = self._model().tempered(temperature)
-        if model.is_enumerable():
-            return self._cached("entropy", model.entropy, np.array([temperature]))
-        return self._figures_at(temperature).entropy[0]
 
     @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
@@ -211,6 +177,7 @@ class DiscreteDensity(Density):
         where=None,
         temperature=1.0,
         n_steps=1000,
+        n_temperatures=None,
     ):
         """Draw independent samples from the model.
 
@@ -229,7 +196,7 @@ class DiscreteDensity(Density):
             that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
-        n_steps : Ignored
+        n_steps, n_temperatures : Ignored
             Present for API consistency: all draws are exact.
 
         Returns
@@ -244,11 +211,10 @@ class DiscreteDensity(Density):
         ValueError
             If fewer than 1 in 10,000 rows obey `where`.
         """
-        check_is_fitted(self)
-        check_drawn(self, n_samples)
-        if where is not None:
-            draw = partial(self.sample, given=given, temperature=temperature)
-            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        draw = partial(self._sample, given=given, temperature=temperature)
+        return self._rows_where(draw, n_samples, random_state, where)
+
+    def _sample(self, n_samples, random_state, given, temperature):
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
         model = self._model().tempered(temperature).given(columns, values)
         generator = make_generator(random_state)
@@ -256,53 +222,45 @@ class DiscreteDensity(Density):
         states[:, columns] = values
         return self._encoder.decode(states, generator, self._given_numbers(given))
 
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
+    def _impute(self, X, how, n_steps, generator):
+        """A copy of a table in which missing cells have values.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN, None and pandas.NA are missing values.
-        how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            Columns with an entry in `categories_`, such as strings and booleans, have no mean: they
-            get the mode. All are exact, but in a network only in rows whose missing values have no
-            more than 2**20 joint states, as 20 binary ones have. Where numbers have normal scores,
-            rows with more than 1,024 joint states of missing categories have 200 weighted draws
-            instead.
-        n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) for rows of a network with more joint states. The
-            mean is that of four chains with `n_steps` together, of which the first quarter does not
-            count; where all columns are binary, and for a sample, chains of a row are annealed with
-            as many, and go on by their weights, a sample with half as many. The most probable state
-            is that of `n_steps` after as many. Strongly coupled columns with more than two values
-            are drawn together.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``, and for rows with more joint states.
-
-        Returns
-        -------
-        X : of the type of X
-            A copy with the missing values filled; observed values are unchanged.
+        Strings and levels have no mean: the mode is taken for that.
         """
-        check_is_fitted(self)
-        generator = make_generator(random_state)
-        return self._impute(X, self._known_cells(X), how, n_steps, generator)
+        words, cells, numbers = self._encoder.is_word, self._known_cells(X), {}
+        missing, rows = np.isnan(cells), self._rows_of(X, cells)
+        some = missing.any(axis=1)
 
-    def _impute(self, X, cells, how, n_steps, generator):
-        missing = np.isnan(cells)
-        rows, codes = missing.any(axis=1), self._rows_of(X, cells)
-
-        def impute(how):
+        def completed(how):
             filled = cells.astype(np.float64)
-            if rows.any():
-                found = self._model().complete(codes[rows], how, generator, n_steps)
-                filled[rows] = np.where(missing[rows], self._cells_of(found), cells[rows])
+            if some.any():
+                codes, found = self._completed(rows[some], how, n_steps, generator)
+                filled[some] = np.where(missing[some], self._cells_of(codes), cells[some])
+                numbers.update({j: at_rows(some, own) for j, own in found.items()})
             return filled
 
-        return self._fill(X, cells, how, impute, generator)
+        filled = completed("mode" if how == "mean" and words.all() else how)
+        if how == "mean":
+            if words.any() and not words.all():
+                filled = np.where(words, completed("mode"), filled)
+            numbers |= self._mean_numbers(X, cells)
+        generator = generator if how == "sample" else None
+        return self._encoder.fill(X, filled, missing, generator, numbers)
+
+    def _completed(self, rows, how, n_steps, generator):
+        """Codes of rows without gaps, and numbers that have scores, a dict from their columns."""
+        return self._distribution().complete(rows, how, generator, n_steps), {}
+
+    def _mean_numbers(self, X, cells):
+        """Means of the missing cells of columns of numbers, NaN in other rows; a dict."""
+        X, missing, found = uncoded(X), np.isnan(cells), {}
+        X = X if is_frame(X) else as_array(X)
+        coded = Coded(self._encoder, X, cells, is_own=True)
+        for j in np.flatnonzero(self._encoder.is_binned & missing.any(axis=0)):
+            rows = np.flatnonzero(missing[:, j])
+            p = self.predict_column_proba(coded.some(rows), self._keys()[j])
+            found[j] = at_rows(missing[:, j], p @ self._encoder.columns[j].bins.means)
+        return found
 
     def _column_probabilities(self, X, j, n_steps, seed):
         cells = self._known_cells(X, copy=True)
@@ -321,32 +279,6 @@ class DiscreteDensity(Density):
                 "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
                 "`impute` fills them."
             )
-
-    def _fill(self, X, cells, how, impute, generator):
-        """A copy of a table, with these codes, in which missing cells have values.
-
-        `impute` makes of `how` the rows as numbers without missing cells. Strings and levels have
-        no mean: the mode is taken for that. The generator draws numbers from their bins.
-        """
-        table, missing, numbers = self._encoder, np.isnan(cells), {}
-        if how == "mean":
-            for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
-                numbers[j] = self._mean_numbers(X, cells, j)
-        if how == "mean" and table.is_word.all():
-            how = "mode"
-        filled = impute(how)
-        if how == "mean" and table.is_word.any():
-            filled = np.where(table.is_word, impute("mode"), filled)
-        return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
-
-    def _mean_numbers(self, X, cells, j):
-        """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        X, rows = uncoded(X), np.flatnonzero(np.isnan(cells[:, j]))
-        coded = Coded(self._encoder, X if is_frame(X) else as_array(X), cells, is_own=True)
-        means, key = np.full(len(cells), np.nan), self._keys()[j]
-        p = self.predict_column_proba(coded.some(rows), key)
-        means[rows] = p @ self._encoder.columns[j].bins.means
-        return means
 
     def _known_cells(self, X, **options):
         """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
@@ -416,3 +348,10 @@ class DiscreteDensity(Density):
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
         # Signs in place of bits are recognised after the fit, too.
         self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
+
+
+def at_rows(where, values):
+    """Numbers of some rows in an array for all of them, with NaN for the others."""
+    found = np.full(len(where), np.nan)
+    found[where] = values
+    return found

@@ -20,7 +20,7 @@ from sklearn_boltz.callbacks import context_of_fit
 from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.numerics._memory import check_memory
 
-# Constraints of the arguments of `sample` and `impute` in all models.
+# Constraints of the arguments of `sample`, `log_partition` and `impute` in all models.
 SAMPLE_CONSTRAINTS = {
     "n_samples": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state", np.random.Generator],
@@ -28,6 +28,16 @@ SAMPLE_CONSTRAINTS = {
     "where": [callable, None],
     "temperature": [Interval(Real, 0, None, closed="neither")],
     "n_steps": [Interval(Integral, 1, None, closed="left")],
+    "n_temperatures": [Interval(Integral, 1, None, closed="left"), None],
+}
+LOG_PARTITION_CONSTRAINTS = {
+    "method": [StrOptions({"auto", "exact"})],
+    "n_chains": [Interval(Integral, 1, None, closed="left"), None],
+    "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+    "temperature": [Interval(Real, 0, None, closed="neither")],
+    "tol": [Interval(Real, 0, None, closed="neither"), None],
+    "max_rounds": [Interval(Integral, 1, None, closed="left"), None],
+    "random_state": ["random_state", np.random.Generator],
 }
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],

@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_388, "classes": 271, "functions": 3562, "lines of tests": 31_213,
+    "lines of code": 29_377, "classes": 272, "functions": 3564, "lines of tests": 31_272,
     "lines of benchmarks": 8302,
 }  # fmt: skip
 
@@ -184,7 +184,6 @@ def test_the_totals_are_what_they_are():
 LONGEST = 450
 LONGER = {
     "restricted/_boltzmann_machine.py": "public methods of all Boltzmann machines",
-    "restricted/_rbm.py": "public methods of all RBMs, and their fit",
     "statistics/_standard_errors.py": "the page of `inference`, and what it computes",
     "units/_unit.py": "the protocol of units, which users implement",
 }

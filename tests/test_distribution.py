@@ -1,4 +1,4 @@
-"""Distributions of rows of codes against enumeration, log-linear models first."""
+"""Distributions of rows against enumeration, log-linear models first."""
 
 import math
 from functools import partial
@@ -10,11 +10,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracles_fvbm import agreeing, random_interactions, random_potts, random_spins, with_gaps
 from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
 
 import oracles
 from oracles import assert_drawn
 from oracles_rbm import random_dbm
-from private import TAP, FittedRBM, Layered, MeanFieldModel, _distribution, _factor
+from private import (
+    TAP,
+    FittedRBM,
+    Layered,
+    MeanFieldModel,
+    _distribution,
+    _factor,
+    location_gaussians,
+    location_model,
+)
 from sklearn_boltz.units import Bernoulli
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
@@ -38,6 +48,73 @@ def random_machine(sizes):
     return FittedRBM(layered, two.visible.base(), marginal, seed=0, n_jobs=1)
 
 
+# On this grid, sums over densities of Gaussians with variances of 0.5 to 1.5 are integrals.
+STEP, MIXED = 0.5, [2, 3, 1, 1]
+GRID = STEP * np.arange(-20, 21)
+
+
+class OnGrid:
+    """A location model, of rows that have places on the grid in the columns of the two scores."""
+
+    n_values = np.array([2, 3, len(GRID), len(GRID)])
+
+    def __init__(self, n_classes):
+        rng, network = np.random.default_rng(n_classes), random_potts(MIXED)
+        means, slopes = rng.normal(size=(n_classes, 2)), rng.normal(size=(2, 7)) / 2
+        roots = rng.normal(size=(n_classes, 2, 2)) / 2
+        covariances = roots @ roots.transpose(0, 2, 1) + np.eye(2) / 2
+        shares = rng.dirichlet(np.ones(n_classes))
+        gaussians = location_gaussians.Gaussians(np.log(shares), means, slopes, covariances)
+        self.model = location_model.LocationModel(network, gaussians, np.array([2, 3]))
+        # ln of the weights of all rows in each class, with nothing of the model.
+        points = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1)
+        self.by_class = np.array([
+            [
+                np.log(share) + multivariate_normal(mean + slopes @ x, covariance).logpdf(points)
+                + log_weight + 2 * np.log(STEP)
+                for x, log_weight in zip(network.one_hot(states).toarray(), weights, strict=True)
+            ]
+            for share, mean, covariance in zip(shares, means, covariances, strict=True)
+            for states in [oracles.states(MIXED)] for weights in [network.log_weight(states)]
+        ]).reshape(n_classes, -1)  # fmt: skip
+
+    def log_weight(self, every):
+        return logsumexp(self.by_class, axis=0)
+
+    def rows(self, places):
+        codes, places = np.hstack([places[:, :2], 0 * places[:, 2:]]), places[:, 2:]
+        scores = np.where(places < 0, np.nan, GRID[places])
+        return location_model.MixedRows(codes, scores, np.log(STEP) * (places >= 0))
+
+    def places(self, found):
+        codes, scores = found
+        return np.hstack([codes[:, :2], (scores - GRID[0]) / STEP])
+
+    def sample(self, n_samples, rng):
+        return np.rint(self.places(self.model.sample(n_samples, rng))).astype(int)
+
+    def complete(self, places, how, rng, n_steps):
+        found = self.places(self.model.complete(self.rows(places), how, rng, n_steps))
+        return np.rint(found) if how == "sample" else found
+
+    def log_sums(self, places):
+        return self.model.log_sums(self.rows(places))
+
+    def log_pseudo_likelihood(self, places):
+        return self.model.log_pseudo_likelihood(self.rows(places))
+
+    def column_probabilities(self, places, column, n_steps, seed):
+        rows = self.rows(places)
+        if column < 2:
+            return self.model.column_probabilities(rows, column, n_steps, seed)
+
+        def densities(codes, means, variances):
+            own = means[:, [column - 2]], np.sqrt(variances[:, [column - 2]])
+            return STEP * norm.pdf(GRID, *own)
+
+        return self.model.expectation(self.model.without(rows, column), densities, len(GRID)), 0.0
+
+
 PAIRED = [2, 3, 2, 4]
 MACHINES = {"RBM": [4, 3], "deep RBM": [4, 3, 2]}
 MODELS = {
@@ -46,6 +123,8 @@ MODELS = {
     "terms and a potential": lambda: random_interactions(5, seed=2),
     "Potts": lambda: random_potts(PAIRED),
     **{name: partial(random_machine, sizes) for name, sizes in MACHINES.items()},
+    "location": partial(OnGrid, 1),
+    "location, three classes": partial(OnGrid, 3),
 }
 
 
@@ -81,25 +160,35 @@ def test_rows_with_and_without_missing_cells(name):
     """Each distribution says what its log-weights do. False alarms of draws: three in a million."""
     model, rng = MODELS[name](), np.random.default_rng(0)
     is_machine = name in MACHINES  # of rows of numbers, with NaN in missing cells
+    on_grid = isinstance(model, OnGrid)
     every = oracles.states([2] * 4 if is_machine else getattr(model, "n_values", PAIRED))
-    if is_machine:
-        weights = random_dbm(MACHINES[name], scale=0.7).given(every)[0]
-    else:
-        weights = model.log_weight(every)
-    p = np.exp(weights - logsumexp(weights))
-    assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-11)
-    assert model.entropy() == pytest.approx(-p @ np.log(p), abs=1e-11)
+    for temperature in (1.0,) if on_grid else (2.0, 1.0):
+        if is_machine:
+            parts = random_dbm(MACHINES[name], scale=0.7)
+            arrays = parts.weights, parts.intercepts
+            hotter = ([array / temperature for array in of] for of in arrays)
+            weights = type(parts)(*hotter).given(every)[0]
+        else:
+            weights = model.log_weight(every) / temperature
+        p = np.exp(weights - logsumexp(weights))
+        tempered = model.model if on_grid else model.tempered(temperature)
+        assert tempered.log_partition() == pytest.approx(logsumexp(weights), abs=1e-11)
+        assert on_grid or tempered.entropy() == pytest.approx(-p @ np.log(p), abs=1e-11)
     assert_drawn(model.sample(4000, rng)[:, : every.shape[1]], every, p)
-    codes = np.vstack([with_gaps(every, 12, 0), every[:3], np.full_like(every[:1], -1)])
+    some = every[p > 1e-6]  # not at the ends of a grid
+    codes = np.vstack([with_gaps(some, 12, 0), some[:3], np.full_like(every[:1], -1)])
     rows = np.where(codes < 0, np.nan, codes) if is_machine else codes
     asked = [model.column_probabilities(rows, j, 10, 0)[0] for j in range(every.shape[1])]
     mean, mode = (model.complete(rows, how, rng, 10) for how in ("mean", "mode"))
     pseudo, sums = model.log_pseudo_likelihood(rows), model.log_sums(rows)
     for i, row in enumerate(codes):
         law = p * agreeing(every, row)
-        assert sums[i] - model.log_partition() == pytest.approx(np.log(law.sum()), abs=1e-11)
+        assert sums[i] - tempered.log_partition() == pytest.approx(np.log(law.sum()), abs=1e-11)
         assert_allclose(mean[i], law @ every / law.sum(), atol=1e-11)
-        assert law[(every == mode[i]).all(axis=1)] == pytest.approx(law.max())
+        if on_grid:
+            check_the_mode(model, every, agreeing(every, row), mode[i])
+        else:
+            assert law[(every == mode[i]).all(axis=1)] == pytest.approx(law.max())
         expected = 0.0
         for j, found in enumerate(asked):
             others = p * agreeing(every, np.where(np.arange(len(row)) == j, -1, row))
@@ -110,6 +199,34 @@ def test_rows_with_and_without_missing_cells(name):
     drawn = model.complete(np.tile(rows[0], (4000, 1)), "sample", rng, 10)
     law = p * agreeing(every, codes[0])
     assert_drawn(drawn.astype(int), every[law > 0], law[law > 0] / law.sum())
+
+
+def check_the_mode(model, every, legal, found):
+    """The most probable codes, and means of scores given these and the most probable class."""
+    by_class = np.exp(model.by_class - model.by_class.max()) * legal
+    of_codes = by_class.sum(axis=0).reshape(-1, len(GRID) ** 2).sum(axis=1)
+    best = every[of_codes.argmax() * len(GRID) ** 2, :2]
+    assert (found[:2] == best).all()
+    own = by_class * (every[:, :2] == best).all(axis=1)
+    law = own[own.sum(axis=1).argmax()]
+    assert_allclose(found, law @ every / law.sum(), atol=1e-9)
+
+
+def test_numbers_have_no_entropy_and_no_temperature():
+    model = OnGrid(1).model
+    assert model.tempered(1.0) is model
+    for verb in (model.entropy, partial(model.tempered, 2.0)):
+        with pytest.raises(ValueError, match="normal scores"):
+            verb()
+
+
+def test_sums_over_many_categories_with_scores(monkeypatch):
+    """Rows of which completions are not enumerated one by one have the same sums."""
+    model, every = OnGrid(3), oracles.states(OnGrid.n_values)
+    places = with_gaps(every, 12, 0)
+    expected = model.log_sums(places)
+    monkeypatch.setattr(location_model, "MOST_COMPLETIONS", 0)
+    assert_allclose(model.log_sums(places), expected, atol=1e-11)
 
 
 @pytest.mark.usefixtures("block")

@@ -109,7 +109,7 @@ def test_a_broken_ladder_says_so():
     with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
         found = model.log_partition("ladder", n_temperatures=1, random_state=0)
     assert not found.trusted and (found.low, found.high) == (-np.inf, np.inf)
-    told = "hardly exchange states.*not to be trusted. Use n_temperatures='auto'.$"
+    told = "hardly exchange states.*not to be trusted. Leave n_temperatures at None.$"
     with pytest.warns(UserWarning, match=told):
         model.sample(50, random_state=0, n_steps=50, n_temperatures=2)
     told = "^((?!n_temperatures).)*may connect the modes; fit with a larger alpha.$"

@@ -167,7 +167,7 @@ def sample(network, how, **options):
     """Codes that a network draws. Correlations after a sweep are below 0.6, and there are 50."""
     model = estimator_of(network)
     if how != "exact":
-        options |= {"n_steps": 50, "n_temperatures": 1 if how == "chains" else "auto"}
+        options |= {"n_steps": 50, "n_temperatures": 1 if how == "chains" else None}
     X = model.sample(5000, random_state=0, **options)
     assert_array_equal(X, model.sample(5000, random_state=0, **options))
     return X

@@ -1,7 +1,7 @@
 """The location model: normal scores of numbers, Gaussian given categories."""
 
 import functools
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
-from scipy.stats import kstest, multivariate_normal
+from scipy.stats import kstest
 from sklearn.mixture import GaussianMixture
 from test_bins import NUMBERS
 
-from private import PottsModel, fit_classes, location_fit, location_gaussians, location_model
+from private import PottsModel, fit_classes, location_fit, location_gaussians
 from sklearn_boltz import SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -144,65 +144,6 @@ def small_network(seed=0):
     coupling = np.zeros((6, 6))
     coupling[:3, 3:] = rng.normal(size=(3, 3))
     return PottsModel(coupling + coupling.T, rng.normal(size=6), np.array([3, 3]))
-
-
-def small_model(n_classes=1, seed=0):
-    rng = np.random.default_rng(seed)
-    roots = rng.normal(size=(n_classes, 2, 4))
-    gaussians = location_gaussians.Gaussians(
-        np.log(rng.dirichlet(np.ones(n_classes))), rng.normal(size=(n_classes, 2)),
-        rng.normal(size=(2, 6)), roots @ roots.transpose(0, 2, 1) / 4,
-    )  # fmt: skip
-    return location_model.LocationModel(small_network(seed), gaussians)
-
-
-# The model, by brute force.
-
-
-def enumerated(model, row, z):
-    """ln of the weights of all joint states of a row with gaps, in each class."""
-    network, gaussians = model.network, model.gaussians
-    found = {}
-    for state in product(*(range(3) if value < 0 else [value] for value in row)):
-        codes = np.array([state])
-        for c in range(gaussians.n_classes):
-            o = ~np.isnan(z)
-            mean = gaussians.intercepts[c] + gaussians.slopes @ network.one_hot(codes).toarray()[0]
-            log_p = gaussians.log_weights[c] + network.log_weight(codes)[0]
-            if o.any():
-                covariance = gaussians.covariances[c][np.ix_(o, o)]
-                log_p += multivariate_normal(mean[o], covariance).logpdf(z[o])
-            gain = gaussians.covariances[c][:, o] @ np.linalg.inv(
-                gaussians.covariances[c][np.ix_(o, o)]
-            )
-            found[state, c] = log_p, mean + gain @ (z[o] - mean[o])
-    return found
-
-
-@pytest.mark.parametrize("n_classes", [1, 3])
-def test_rows_with_gaps_by_enumeration(n_classes):
-    model = small_model(n_classes)
-    codes, z = categories_and_scores(60, missing=0.5)
-    log_sums = model.log_sums((codes, z, np.zeros(z.shape)))
-    probabilities = model.category_probabilities(codes, z)
-    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
-    filled, scores = model.complete(codes, z, "mode", None)
-    for i, row in enumerate(codes):
-        found = enumerated(model, row, z[i])
-        log_p = np.array([value for value, _ in found.values()])
-        assert_allclose(log_sums[i], logsumexp(log_p), rtol=1e-9)
-        p = np.exp(log_p - logsumexp(log_p))
-        for j in np.flatnonzero(row < 0):
-            own = [
-                sum(q for q, (s, _) in zip(p, found, strict=True) if s[j] == a) for a in range(3)
-            ]
-            assert_allclose(probabilities[i, 3 * j : 3 * j + 3], own, atol=1e-9)
-        expected = p @ np.array([mean for _, mean in found.values()])
-        assert_allclose(means[i], expected, atol=1e-9)
-        if n_classes == 1:
-            (best, _), (_, mean) = max(found.items(), key=lambda item: item[1][0])
-            assert tuple(filled[i]) == best
-            assert_allclose(scores[i], mean, atol=1e-9)
 
 
 # The estimator.
@@ -389,26 +330,6 @@ def test_sparse_networks_have_scores_but_no_terms_with_them():
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
     with pytest.raises(ValueError, match="max_order at 2"):
         Sparse(max_order=3).fit(X)
-
-
-def test_known_scores_by_brute_force():
-    rng, z = np.random.default_rng(1), some_scores(40)
-    x = np.eye(3)[rng.integers(3, size=40)]
-    z[rng.random(z.shape) < 0.4] = np.nan
-    covariance = np.cov(some_scores(50, 3, 4).T)
-    a, slopes = rng.normal(size=3), rng.normal(size=(3, 3))
-    gaussians = location_gaussians.Gaussians(np.zeros(1), a[None], slopes, covariance[None])
-    log_p = log_densities(gaussians, csr_array(x), location_gaussians.Scores(z))
-    given = gaussians.observed(0, location_gaussians.Scores(z))
-    means = given.means(x @ slopes.T)
-    for i in range(40):
-        o, mean = ~np.isnan(z[i]), a + slopes @ x[i]
-        known = multivariate_normal(mean[o], covariance[np.ix_(o, o)]) if o.any() else None
-        assert_allclose(log_p[i, 0], 0 if known is None else known.logpdf(z[i, o]), atol=1e-9)
-        gain = covariance[:, o] @ np.linalg.inv(covariance[np.ix_(o, o)])
-        assert_allclose(means[i], mean + gain @ (z[i, o] - mean[o]), rtol=1e-9)
-        spread = covariance - gain @ covariance[o]
-        assert_allclose(given.spreads[given.which[i]], spread, atol=1e-9)
 
 
 def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):

@@ -4,6 +4,8 @@ There is no table of all states. Variables that no chain of terms connects are i
 the distribution is a product of factors.
 """
 
+from functools import cached_property
+
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
@@ -33,13 +35,15 @@ class LogLinearModel:
 
     def __init__(self, n_values, basis, theta):
         self.space, self.basis, self.theta = StateSpace(n_values), basis, theta
+
+    @cached_property
+    def _adjacent(self):
         # The index of the empty product may be among the terms of a user: it is a constant.
-        self._adjacent = adjacent_variables(basis)
-        self.groups = components(self._adjacent)
+        return adjacent_variables(self.basis)
 
     def factors(self):
         """Yield (variables, Factor) for each set of variables that terms connect."""
-        for variables in self.groups:
+        for variables in components(self._adjacent):
             touching = self.basis[:, variables].any(axis=1)
             basis, theta = self.basis[np.ix_(touching, variables)], self.theta[touching]
             yield variables, Factor(self.space.n_values[variables], basis, theta)

@@ -28,7 +28,7 @@ from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._bar import counted, progress_bar
-from sklearn_boltz.numerics._random import fixed
+from sklearn_boltz.numerics._random import fixed, make_generator
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -502,7 +502,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _shares(self, codes, seed):
         """The probabilities of the codes of missing cells, an array for each column."""
-        p = self.estimator_._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
+        model, codes = self.estimator_._model(), self.estimator_._codes(codes)
+        p = model.cell_probabilities(codes, MAX_STATES, N_STEPS, make_generator(seed))
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
 
     def _missing_proba(self, codes, missing, generator):

@@ -26,6 +26,7 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.networks.model._incomplete import expected_log_weights
 from sklearn_boltz.numerics._bar import counted, progress_bar
 from sklearn_boltz.numerics._random import fixed
 from sklearn_boltz.numerics._threads import (
@@ -448,7 +449,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         def of_block(block):
             part = rows.some(block)
-            result, p = density._expected_log_weights(part.taken)
+            result, p = expected_log_weights(density._model(), density._codes(part.taken))
             shares = np.split(p, np.cumsum(n_values)[:-1], axis=1)
             if not part.of_codes:
                 codes = density._known_cells(part.taken)

@@ -1,22 +1,27 @@
 """Figures of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
-from sklearn_boltz._methods import fingerprint, validate_arguments
+from sklearn_boltz._methods import (
+    LOG_PARTITION_CONSTRAINTS,
+    fingerprint,
+    named,
+    validate_arguments,
+)
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._joint import joint_scores
-from sklearn_boltz.networks.location._model import LocationModel
+from sklearn_boltz.networks.location._model import LocationModel, MixedRows
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel, term_arrays, terms_of, to_spins
-from sklearn_boltz.networks.sampling._figures import thermal_figures
+from sklearn_boltz.networks.sampling._figures import MAX_ROUNDS, TOL
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
     gibbs_sample,
@@ -79,7 +84,7 @@ class Likelihoods(DiscreteDensity):
         if self._gaussians is None:
             return codes
         codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
-        return codes, *normal_scores(self._encoder, X)
+        return MixedRows(codes, *normal_scores(self._encoder, X))
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
@@ -92,10 +97,9 @@ class Likelihoods(DiscreteDensity):
             )
 
     def _codes(self, X):
-        """-> codes, -1 for a missing cell, and the type of X."""
+        """The codes of the cells, -1 for a missing one."""
         check_is_fitted(self)
-        X = self._known_cells(X)
-        return self._encoder.coding.codes(X, self._refuse_codes), X.dtype
+        return self._encoder.coding.codes(self._known_cells(X), self._refuse_codes)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns that `transform` returns.
@@ -151,21 +155,13 @@ class Likelihoods(DiscreteDensity):
 
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
-        codes, _ = self._codes(X)
+        codes = self._codes(X)
         codes[:, self._encoder.is_empty] = 0  # a value that says nothing
         self._refuse_gaps(codes < 0)
         return codes
 
     @validate_arguments(
-        {
-            "method": [StrOptions({"auto", "exact", "ais", "ladder"})],
-            "n_chains": [Interval(Integral, 1, None, closed="left"), None],
-            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-            "temperature": [Interval(Real, 0, None, closed="neither")],
-            "tol": [Interval(Real, 0, None, closed="neither")],
-            "max_rounds": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", np.random.Generator],
-        }
+        LOG_PARTITION_CONSTRAINTS | {"method": [StrOptions({"auto", "exact", "ais", "ladder"})]}
     )
     def log_partition(
         self,
@@ -174,8 +170,8 @@ class Likelihoods(DiscreteDensity):
         n_chains=None,
         n_temperatures=None,
         temperature=1.0,
-        tol=0.05,
-        max_rounds=5000,
+        tol=None,
+        max_rounds=None,
         random_state=None,
     ):
         """Compute or estimate the logarithm of the normalising constant.
@@ -204,12 +200,12 @@ class Likelihoods(DiscreteDensity):
             means 1,000 for AIS.
         temperature : float, default=1.0
             T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
-        tol : float, default=0.05
+        tol : float, default=None
             The ladder ends when the standard error, in nats, is at most this, each chain has been
-            renewed, and two halves of the rounds agree.
-        max_rounds : int, default=5000
+            renewed, and two halves of the rounds agree. None means 0.05.
+        max_rounds : int, default=None
             Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
-            exchanges.
+            exchanges. None means 5,000.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -259,28 +255,30 @@ class Likelihoods(DiscreteDensity):
         check_is_fitted(self)
         if method == "exact" and not self._model().is_enumerable():
             self._refuse_enumeration("Use method='ladder'.")
-        (model, base), generator = self._tempered(temperature), make_generator(random_state)
+        with named(self):
+            self._distribution().tempered(temperature)  # where numbers have scores, 1 alone
+        model, generator = self._model().tempered(temperature), make_generator(random_state)
         if method in ("auto", "exact") and model.is_enumerable():
             exact = self._cached(
                 "exact_log_partition", model.log_partition, np.array([temperature])
             )
             return estimate_from_value(exact)
         if method == "ais":
-            betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
-            estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
+            betas = temperature_ladder(n_temperatures)
+            estimate = annealed_log_partition(model, model.base, betas, n_chains or 500, generator)
         elif n_chains == 1:
             raise ValueError(
                 f"{type(self).__name__}.log_partition: n_chains must be 2 or more for the ladder: "
                 "how far chains differ is the standard error."
             )
         else:
-            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, base, generator)
+            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, model.base, generator)
             estimate = ladder_log_partition(
-                path, n_temperatures, n_chains, tol, max_rounds, generator
+                path, n_temperatures, n_chains, tol or TOL, max_rounds or MAX_ROUNDS, generator
             )
             if method == "auto" and not estimate.trusted:
                 betas = temperature_ladder(1000)
-                annealed = annealed_log_partition(model, base, betas, n_chains, generator)
+                annealed = annealed_log_partition(model, model.base, betas, n_chains, generator)
                 estimate = combined(estimate, annealed)
         if temperature == 1:
             compare_with_floor(estimate, self._cached("log_partition_floor", Bunch))
@@ -289,13 +287,6 @@ class Likelihoods(DiscreteDensity):
             warn(estimate.verdict)
         estimate.states = self._encoder.coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
-
-    def _tempered(self, temperature, columns=(), places=()):
-        """The model at a temperature, given some columns, and intercepts of independent ones."""
-        model, columns = self._model(), np.array(columns, dtype=np.int64)
-        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
-        base = min(1, 1 / temperature) * self._base[model.places(free)]
-        return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
 
     def _warn_of_partition(self, estimate):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
@@ -352,14 +343,6 @@ class Likelihoods(DiscreteDensity):
         raise ValueError(
             f"{type(self).__name__}: the model connects more than {limit}, too many to enumerate. "
             f"{remedy}"
-        )
-
-    def _figures_at(self, temperature):
-        """`thermal_figures` with a fixed seed."""
-        return self._cached(
-            "thermodynamics",
-            lambda: thermal_figures(self._model(), temperature, make_generator(0)),
-            np.array([temperature]),
         )
 
     def interactions(self):
@@ -428,8 +411,7 @@ class Likelihoods(DiscreteDensity):
         model = self._model()
         if model.is_enumerable():
             return model.log_linear[0].expectation(terms_of(terms, self.n_features_in_))
-        codes, _ = self._codes(self.sample(N_EXPECTED, random_state=0))
-        spins = to_spins(codes)
+        spins = to_spins(self._codes(self.sample(N_EXPECTED, random_state=0)))
         return np.array([spins[:, term].prod(axis=1).mean() for term in terms])
 
     @validate_arguments({"apc": ["boolean"], "ignore": [Integral, str, "array-like", None]})

@@ -163,9 +163,9 @@ def has_wide_ends(estimate):
 
 
 def temperature_ladder(n_temperatures):
-    """Inverse temperatures from 0 to 1: as many equal steps, or as given."""
+    """Inverse temperatures from 0 to 1: as many equal steps, None for 1,000, or as given."""
     if np.ndim(n_temperatures) == 0:
-        return np.linspace(0, 1, int(n_temperatures) + 1)
+        return np.linspace(0, 1, int(n_temperatures or 1000) + 1)
     betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)
     if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or not (
         np.diff(betas) >= 0

@@ -368,7 +368,7 @@ class BaseTAP(MiniBatchEstimator):
         return solutions.visible_mean[:, : self._encoder.coding.n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
-    def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None, method="auto"):
         """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
@@ -385,6 +385,10 @@ class BaseTAP(MiniBatchEstimator):
               from the states nearest to the means, Markov chains keep the best state they visited.
               For continuous values, the mean is used;
             - ``"sample"``: a draw of all missing values from their joint conditional distribution.
+        n_steps : int, default=1000
+            Number of transitions of the chains of a row.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
         method : {"auto", "tap", "gibbs"}, default="auto"
             - ``"tap"``: mean field with the observed values clamped. It starts at the means of the
               training data;
@@ -394,10 +398,6 @@ class BaseTAP(MiniBatchEstimator):
               observed values clamped;
             - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP, as
               are means of unit types without `sample` or `annealed`.
-        n_steps : int, default=1000
-            Number of transitions of the chains of a row.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
 
         Returns
         -------

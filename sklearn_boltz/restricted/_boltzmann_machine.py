@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import dense, validate_arguments
+from sklearn_boltz._methods import LOG_PARTITION_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz._warnings import warn, warn_once
 from sklearn_boltz.numerics._arrays import (
@@ -32,7 +32,7 @@ from sklearn_boltz.numerics._arrays import (
     without_gradient,
     zeros,
 )
-from sklearn_boltz.numerics._memory import SMALL, check_drawn, check_memory
+from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
@@ -46,8 +46,6 @@ from sklearn_boltz.partition._estimates import (
 from sklearn_boltz.restricted._constraints import (
     COLUMNS,
     MACHINE_SAMPLE_CONSTRAINTS,
-    POSITIVE,
-    RANDOM_STATE,
     TAP_CONSTRAINTS,
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
@@ -80,7 +78,6 @@ from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._phrases import N_NAMES, format_number
 from sklearn_boltz.tables._weights import checked_weights
-from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
@@ -626,28 +623,23 @@ class BaseBoltzmannMachine(Density):
     # Likelihoods.
 
     @validate_arguments(
-        {
+        LOG_PARTITION_CONSTRAINTS
+        | {
             "method": [StrOptions({"auto", "exact", "ladder", "ais", "raise", "tap"})],
-            "n_chains": POSITIVE,
-            "n_temperatures": [*POSITIVE, "array-like"],
-            "tol": [Interval(Real, 0, None, closed="neither"), None],
-            "max_rounds": [*POSITIVE, None],
             "X": ["array-like", "sparse matrix", None],
-            "random_state": RANDOM_STATE,
-            "n_jobs": [Integral, None],
         }
     )
     def log_partition(
         self,
         method="auto",
         *,
-        n_chains=100,
-        n_temperatures=1000,
+        n_chains=None,
+        n_temperatures=None,
+        temperature=1.0,
         tol=None,
         max_rounds=None,
-        X=None,
         random_state=None,
-        n_jobs=None,
+        X=None,
     ):
         """Compute or estimate the logarithm of the normalising constant.
 
@@ -680,12 +672,14 @@ class BaseBoltzmannMachine(Density):
               and AIS are run, and the larger estimate is kept where they differ. With more than
               40,000 weights and no ladder saved in training, it is AIS, and chains in the opposite
               direction as a check.
-        n_chains : int, default=100
+        n_chains : int, default=None
             Number of independent chains; for the ladder, of chains for each model; for TAP, of
-            starts.
-        n_temperatures : int or array-like of float, default=1000
+            starts. None means 100.
+        n_temperatures : int or array-like of float, default=None
             Number of equal steps of the inverse temperature, or all its values, rising from 0 to
-            1.
+            1. None means 1,000.
+        temperature : float, default=1.0
+            T > 0: the model is P(x, h)^(1/T), with Z = Σ exp(-E(x, h) / T).
         tol : float, default=None
             Target standard error, in nats. The ladder runs until the target is reached, each chain
             has been renewed, and the two halves of the rounds agree; None means
@@ -697,6 +691,8 @@ class BaseBoltzmannMachine(Density):
             and then exchange states. None means 1,000, or more where that takes only a few seconds.
             If the likelihood was measured during training, rounds beyond 400 take at most two
             fifths of the time of the training.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
             at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
@@ -705,11 +701,6 @@ class BaseBoltzmannMachine(Density):
 
             For ``"tap"``: the starts. None means the training rows that the estimator has kept, or
             else the end states of short Markov chains.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-        n_jobs : int, default=None
-            Number of threads; None means `n_jobs` of the estimator. The result does not depend on
-            it.
 
         Returns
         -------
@@ -777,13 +768,14 @@ class BaseBoltzmannMachine(Density):
            sampling of restricted Boltzmann machines", arXiv:2405.15376, 2024.
         """
         check_is_fitted(self)
-        model, layout = self._model(), self._encoder.coding
+        model, layout = self._distribution().tempered(temperature).model, self._encoder.coding
+        n_chains = n_chains or 100
         if method == "raise" and X is not None and len(model.visible) > layout.n_numbers:
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        tracker, on_scale = self._training.tracker, layout.on_scale
+        tracker, on_scale = self._training.tracker if temperature == 1 else None, layout.on_scale
         # The ladder of saved models of the training, and its multiplications, if they were counted.
         former, work = (None, np.inf) if tracker is None else (tracker.ladder, tracker.work)
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
@@ -793,12 +785,12 @@ class BaseBoltzmannMachine(Density):
         X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
-        floor = self._cached("log_partition_floor", Bunch)
+        floor = self._cached("log_partition_floor", Bunch) if temperature == 1 else Bunch()
         climbs = method == "ladder" or (
             method == "auto"
             and (former is not None or n_chains * model.n_weights <= _climb.AFFORDABLE)
         )
-        with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
+        with Workers(self.n_jobs) as workers:
             if method == "tap":
                 return on_scale(self._tap_log_partition(model, X, n_chains, stream, workers))
             if climbs:
@@ -888,8 +880,8 @@ class BaseBoltzmannMachine(Density):
         where=None,
         temperature=1.0,
         n_steps=1000,
+        n_temperatures=None,
         init=None,
-        n_temperatures=1,
     ):
         """Draw samples from the model, each by a Markov chain of its own.
 
@@ -916,16 +908,17 @@ class BaseBoltzmannMachine(Density):
             `n_temperatures`, too.
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
+        n_temperatures : int, default=None
+            Number of temperatures of parallel tempering. Each chain exchanges states with chains at
+            higher temperatures, up to independent units. The time is proportional to
+            `n_temperatures`, but samples reach modes that a single chain would not. None and 1 mean
+            no tempering.
         init : array-like of shape (n_rows, n_features) or "ladder", default=None
             Rows at which the chains start. None means independent draws of each column, with the
             means of the training data. ``"ladder"`` runs chains of a ladder of models, from
             independent units to this model, that exchange states, as ``log_partition("ladder")``
             does; samples then come from all modes in the right proportions. `n_steps` then counts
             the transitions of all models of the ladder together.
-        n_temperatures : int, default=1
-            Number of temperatures of parallel tempering; 1 means none. Each chain exchanges states
-            with chains at higher temperatures, up to independent units. The time is proportional
-            to `n_temperatures`, but samples reach modes that a single chain would not.
 
         Returns
         -------
@@ -940,29 +933,24 @@ class BaseBoltzmannMachine(Density):
         """
         return self._sample_where(
             where, n_samples, random_state, given, None, temperature=temperature, n_steps=n_steps,
-            init=init, n_temperatures=n_temperatures,
+            n_temperatures=n_temperatures or 1, init=init,
         )  # fmt: skip
 
     def _sample_where(self, where, n_samples, random_state, given, labels, **options):
         """`_sample`, of the rows that obey; then all labels are equal."""
         check_is_fitted(self)
-        if where is None:
-            return self._sample(n_samples, random_state, given, labels, **options)
-        check_drawn(self, n_samples, itemsize=4)
-        is_elsewhere = is_foreign(self.components_)
+        is_elsewhere = where is not None and is_foreign(self.components_)
         here = self.move_to(np) if is_elsewhere else self
 
         def draw(n, generator):
-            own = labels if labels is None else np.repeat(labels[:1], n, axis=0)
+            own = labels if where is None or labels is None else np.repeat(labels[:1], n, axis=0)
             return here._sample(n, generator, given, own, **options)
 
-        rows = rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        rows = self._rows_where(draw, n_samples, random_state, where, itemsize=4)
         return like(self.components_, rows) if is_elsewhere else rows
 
     def _sample(self, n_samples, random_state, given, labels, *, init, n_temperatures, **options):
         """`sample`; of a classifier, given a label for each row, one-hot, or None."""
-        check_is_fitted(self)
-        check_drawn(self, n_samples, itemsize=4)
         options |= {"init": init, "n_temperatures": n_temperatures}
         model = self._model()
         free = np.arange(len(model.visible)) < self._encoder.coding.n_numbers
@@ -1055,6 +1043,7 @@ class BaseBoltzmannMachine(Density):
         return table.fill(X, layout.collapse(V), gaps, generator, numbers)
 
     predict_column_proba = by_processor(Density.predict_column_proba)
+    entropy = by_processor(Density.entropy)
 
     def _column_probabilities(self, X, j, n_steps, seed):
         units = self._layered().layers[0]
@@ -1072,26 +1061,6 @@ class BaseBoltzmannMachine(Density):
     @property
     def _evaluation_seed(self):
         return self._training.evaluation_seed
-
-    @by_processor
-    def entropy(self):
-        """Return the entropy of the model's distribution of rows, by enumeration.
-
-        Returns
-        -------
-        entropy : float
-            −Σ p(v) ln p(v), in nats. The sum is over all possible rows v.
-
-        Raises
-        ------
-        ValueError
-            If more than 20 binary units have to be enumerated. These are the visible units and,
-            with several hidden layers, the units of the even or of the odd hidden layers, whichever
-            are fewer. The label of a classifier counts as a second hidden layer. Also if visible
-            units have continuous values.
-        """
-        check_is_fitted(self)
-        return self._distribution().entropy()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

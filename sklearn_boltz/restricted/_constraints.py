@@ -33,5 +33,4 @@ COMPONENTS = {"n_components": [*POSITIVE, StrOptions({"auto"})]}
 MACHINE_SAMPLE_CONSTRAINTS = SAMPLE_CONSTRAINTS | {
     "n_steps": COUNT,
     "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
-    "n_temperatures": POSITIVE,
 }

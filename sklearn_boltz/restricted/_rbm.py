@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._methods import dense, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -444,12 +444,12 @@ class BaseRBM(BaseBoltzmannMachine):
 
     # Energies and likelihoods.
 
-    def energy(self, V, H):
+    def energy(self, X, H):
         """Return the energy of joint states.
 
         Parameters
         ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Values of the visible units.
         H : array-like of shape (n_samples, n_components)
             Values of the hidden units; of a :class:`~sklearn_boltz.TAPDBM`, a list with an array
@@ -461,32 +461,13 @@ class BaseRBM(BaseBoltzmannMachine):
             E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats, or −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l)
             with x_0 = v. For Bernoulli units, −ln w(v) − ln w(h) is −b·v − c·h.
         """
-        V, H = self._checked(V), self._checked_hidden(H)
+        V, H = self._checked(X), self._checked_hidden(H)
         if V.shape[0] != H[0].shape[0]:
             raise ValueError(
-                f"V has {V.shape[0]} rows, but H has {H[0].shape[0]}. Both need one row for each "
+                f"X has {V.shape[0]} rows, but H has {H[0].shape[0]}. Both need one row for each "
                 "joint state."
             )
         return self._marginal().energy(V, *H)
-
-    def free_energy(self, V):
-        """Return the free energy of each row: −ln p(v) up to a constant.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ_h exp(−E(v, h)), in nats, with continuous columns standardised. Missing
-            values are summed out, too: exactly if the missing values or the hidden units have at
-            most 20 bits, and otherwise by annealed importance sampling with 50 chains for each row.
-            The random numbers are the same in each call.
-        """
-        check_is_fitted(self)
-        return self._free_energy(V)
 
     def _free_energy(self, V, cells=None):
         V = self._checked(V, allow_nan=True, lazily=True, cells=cells)
@@ -518,43 +499,3 @@ class BaseRBM(BaseBoltzmannMachine):
             raise ValueError(CONTINUUM)
         of_gaps = self._distribution().log_pseudo_likelihood
         return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
-
-    # Missing values.
-
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        The result is exact if the missing values of the row, or the hidden units, have no more
-        joint states than 2**23 divided by the number of all units. Otherwise, Markov chains run
-        with the observed values clamped. They are annealed, so that their weights give each mode
-        its probability. For ``how="mode"``, see below.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing value.
-        how : {"mean", "mode", "sample"}, default="mean"
-            What replaces the missing values of a row, given its observed values:
-
-            - ``"mean"``: the conditional mean of each missing value. A column of categories has no
-              mean and gets its most probable category;
-            - ``"mode"``: the most probable joint state of all missing values. It is exact if these
-              have few joint states as above: at most 2**10, or no more than the hidden units. With
-              few states of the hidden units, it is the best state found from the modes given each
-              of them; otherwise, the best state that the chain visited. No change of a single value
-              makes it more probable. For continuous values, the mean is used;
-            - ``"sample"``: a draw of all missing values from their joint conditional distribution.
-        n_steps : int, default=1000
-            Number of transitions of all annealed chains of a row together. They then continue for
-            as many transitions for the mean, and half as many for a sample. For the mode, the
-            number of transitions of a single chain.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_samples, n_features)
-            A copy of `X`, of the same type, with the missing values filled.
-        """
-        return self._impute(X, how, n_steps, make_generator(random_state))

@@ -689,12 +689,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Hidden units, and the density of rows.
 
-    def free_energy(self, V, y=None):
-        """Return the free energy of each row: −ln p(v) up to a constant.
+    def free_energy(self, X, y=None):
+        """Return the free energy of each row: −ln p(x) up to a constant.
 
         Parameters
         ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Values of the visible units. NaN is a missing value.
         y : array-like of shape (n_samples,), default=None
             Labels, for the free energy of rows with their labels; None to sum labels out.
@@ -708,8 +708,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             chains for the row. The result is the same in each call.
         """
         if y is None:
-            return super().free_energy(V)
-        V, model, name = self._checked(V, allow_nan=True), self._model(), type(self).__name__
+            return super().free_energy(X)
+        V, model, name = self._checked(X, allow_nan=True), self._model(), type(self).__name__
         check_consistent_length(V, y)
         codes = encode_labels(*split_labels(y, name), self._known_classes, name)
         labels = one_hot(codes, len(self._known_classes), numpy_dtype(self.components_))
@@ -757,10 +757,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         given=None,
         where=None,
         temperature=1.0,
-        y=None,
         n_steps=1000,
+        n_temperatures=None,
         init=None,
-        n_temperatures=1,
+        y=None,
     ):
         """Draw samples from the model by Markov chains, one for each sample.
 
@@ -779,16 +779,16 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             T > 0: samples are from the distribution ∝ p(x, y, h)^(1/T).
-        y : label or array-like of shape (n_samples,), default=None
-            The class of the samples, which are then from p(x | y); or, without `where`, the class
-            of each. None for p(x).
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
+        n_temperatures : int, default=None
+            With more than 1, parallel tempering, as in :class:`~sklearn_boltz.SDCPRBM`.
         init : array-like of shape (n_rows, n_features) or "ladder", default=None
             Rows where the chains start, in turn, or ``"ladder"``, as in
             :class:`~sklearn_boltz.SDCPRBM`.
-        n_temperatures : int, default=1
-            With more than 1, parallel tempering, as in :class:`~sklearn_boltz.SDCPRBM`.
+        y : label or array-like of shape (n_samples,), default=None
+            The class of the samples, which are then from p(x | y); or, without `where`, the class
+            of each. None for p(x).
 
         Returns
         -------
@@ -818,5 +818,5 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             labels = one_hot(np.broadcast_to(codes, n_samples), n_classes)
         return self._sample_where(
             where, n_samples, random_state, given, labels, temperature=temperature, n_steps=n_steps,
-            init=init, n_temperatures=n_temperatures,
+            n_temperatures=n_temperatures or 1, init=init,
         )  # fmt: skip

@@ -591,26 +591,6 @@ class TAPDBM(BaseTAP):
                 _samples.chain_samples(model, even, n_steps, stream, workers, columns)
         return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
-    # Energies and likelihoods.
-
-    def free_energy(self, V):
-        """Return the free energy of each row: −ln p(v) up to a constant.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ exp(−E(v, h)), in nats. The sum is over the states of all hidden layers
-            and of the missing values of the row. With one hidden layer, or if all even or all odd
-            hidden layers have at most 12 binary units together, it is as in :class:`TAPRBM`;
-            otherwise, it is approximated by TAP.
-        """
-        return super().free_energy(V)
-
     def _free_energy(self, V, cells=None):
         if not self._has_one_layer() and hidden_bits(self._layered()) <= EXACT_BITS:
             V = self._checked(V, allow_nan=True, lazily=True, cells=cells)

@@ -67,7 +67,7 @@ def warn_of_other_rows(network, codes, weights):
 
 def counted(network, X, sample_weight):
     """The codes of rows that count, and their weights; a warning if they are not the fit's."""
-    codes, _ = network._codes(X)
+    codes = network._codes(X)
     codes, weights = informative(codes, checked_weights(sample_weight, codes))
     codes[:, network.n_values_ == 1] = 0  # also where the number is missing
     warn_of_other_rows(network, codes, weights)

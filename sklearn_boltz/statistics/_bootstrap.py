@@ -361,10 +361,10 @@ def bootstrap(
 
 def scored_rows(network, X, sample_weight):
     """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._rows_of(X, network._known_cells(X))
-    weights = checked_weights(sample_weight, codes)
+    rows = network._rows_of(X, network._known_cells(X))
+    weights = checked_weights(sample_weight, rows.codes)
     kept = weights > 0
-    return codes[kept], z[kept, :, 0], weights[kept]
+    return rows.codes[kept], rows.scores[kept, :, 0], weights[kept]
 
 
 def refits_of(network, codes, z, reselect):

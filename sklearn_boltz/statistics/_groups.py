@@ -227,7 +227,7 @@ def compare_groups(
     """
     labels, which = two_groups(X, groups)
     model = clone(estimator).fit(X)
-    codes, _ = model._codes(X)
+    codes = model._codes(X)
     for label, number in zip(labels, (0, 1), strict=True):
         empty = np.flatnonzero((codes[which == number] < 0).all(axis=0))
         if len(empty):

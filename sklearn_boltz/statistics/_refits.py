@@ -56,9 +56,9 @@ class Refits(NamedTuple):
 def codes_and_scores(model, X):
     """Codes of rows, -1 for a missing cell, and normal scores of numbers, (n, n_scored)."""
     if model._gaussians is not None:
-        codes, z, _ = model._rows_of(X, model._known_cells(X))
-        return codes, z[..., 0]
-    codes, _ = model._codes(X)
+        rows = model._rows_of(X, model._known_cells(X))
+        return rows.codes, rows.scores[..., 0]
+    codes = model._codes(X)
     return codes, np.empty((len(codes), 0))
 
 

@@ -327,7 +327,7 @@ def rows_of_codes(network, codes, weights):
 
 def of_numbers(network, X, sample_weight, jackknife):
     """Arguments of `PairwiseInference` for a table with numbers, and what makes its `rows`."""
-    weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
+    weights, free = checked_weights(sample_weight, network._codes(X)), allowed_pairs(network)
     estimates = NumberEstimates.of(network, X, weights, free, jackknife)
     estimate, covariance, directions = estimates.results()
     names, entries = network._input_names(), entries_of(network, estimates.sizes)

@@ -37,7 +37,9 @@ WIDE = "Int128", "UInt128"
 
 def is_frame(X):
     """Whether X is a data frame of pandas, polars, PyArrow or the like."""
-    is_pandas = dependencies.is_pandas_dataframe(X)  # quickly
+    if isinstance(X, np.ndarray):  # quickly
+        return False
+    is_pandas = dependencies.is_pandas_dataframe(X)
     return is_pandas or dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
 
 

@@ -156,7 +156,7 @@ def far_from_data(first, second):
     def call():
         frame = pd.DataFrame({"level": first, "other": second})
         model = fit(frame, alpha=0.1)
-        codes, _ = model._codes(frame)
+        codes = model._codes(frame)
         codes[:, 0] = codes[:, 0].max()
         model._warn_if_far_from_data("Here,", codes, None, len(codes))
 

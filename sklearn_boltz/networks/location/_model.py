@@ -12,6 +12,8 @@ these are many, draws take their place: from the network of the categories given
 the class that suits the row best. They are weighted by what all classes say.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -29,25 +31,103 @@ MOST_COMPLETIONS, CHUNK = 1024, 2**14
 N_DRAWS, N_STEPS = 200, 50
 
 
-class LocationModel:
-    """Categories and numbers of rows.
+@dataclass(eq=False)
+class MixedRows:
+    """Rows of codes and normal scores.
 
-    Rows are codes, (n, d) integers with -1 for a missing category, and scores as `Scores` takes
-    them, NaN for one that is not known. What is asked of any distribution has rows with ln T'
-    besides, 0 where there is no score: a tuple of all three.
+    Attributes
+    ----------
+    codes : ndarray of int of shape (n, d)
+        -1 for a missing category.
+    scores : ndarray of float64
+        As `Scores` takes them: NaN for one that is not known.
+    log_slopes : ndarray of float64 of shape (n, n_scores)
+        ln T', 0 where there is no score.
+    """
+
+    codes: np.ndarray
+    scores: np.ndarray
+    log_slopes: np.ndarray
+
+    def __len__(self):
+        return len(self.codes)
+
+    def __getitem__(self, which):
+        return MixedRows(self.codes[which], self.scores[which], self.log_slopes[which])
+
+
+class LocationModel:
+    """The distribution of categories and numbers, of `MixedRows`.
 
     Parameters
     ----------
     network : PottsModel
     gaussians : Gaussians
-    scored : ndarray of int of shape (n_scores,), default=()
+    scored : ndarray of int of shape (n_scores,)
         The columns of the scores.
     """
 
-    def __init__(self, network, gaussians, scored=()):
-        self.network, self.gaussians, self.scored = network, gaussians, np.asarray(scored)
+    def __init__(self, network, gaussians, scored):
+        self.network, self.gaussians, self.scored = network, gaussians, scored
         column = column_of_state(network.n_values)
         self._apart = column[:, None] != column
+
+    # The whole distribution.
+
+    def is_enumerable(self):
+        """Whether connected categories have few enough joint states."""
+        return self.network.is_enumerable()
+
+    def log_partition(self):
+        """ln Z, that of the categories: the densities of scores are normalised."""
+        return self.network.log_partition()
+
+    def marginal(self, columns):
+        """Joint probabilities of the categories of some columns."""
+        return self.network.marginal(columns)
+
+    def entropy(self):
+        """Refuse: that of numbers depends on their units."""
+        raise ValueError(
+            "`entropy` needs columns with finitely many values, and some numbers have normal "
+            "scores. Minus the mean of score_samples over many rows of `sample` estimates it."
+        )
+
+    def tempered(self, temperature):
+        """The model itself: it has no other temperature than 1."""
+        if temperature == 1:
+            return self
+        raise ValueError(
+            f"temperature={temperature:g} is for tables without numbers that have normal scores. "
+            "Leave it at 1."
+        )
+
+    def sample(self, n_samples, generator, n_steps=1000, row=None, draw=None):
+        """Draw codes and scores, given what is known in a single `row`.
+
+        `draw` is a function from a network and a number to codes; by default `sample` of that.
+        """
+        if row is None:
+            unknown = np.full((1, len(self.scored)), np.nan)
+            row = MixedRows(np.full((1, len(self.network.n_values)), -1), unknown, 0 * unknown)
+        draw = draw or (lambda network, n: network.sample(n, generator, n_steps))
+        known, found = row.codes[0] >= 0, []
+        shares = np.exp(self.gaussians.log_weights)
+        if not np.isnan(row.scores).all():
+            (cloud,) = self._clouds(row)
+            shares = cloud.p.sum(axis=0)
+        n_each = generator.multinomial(n_samples, shares / shares.sum())
+        for c in np.flatnonzero(n_each):
+            rows = row[np.zeros(n_each[c], dtype=np.intp)]
+            ((_, network, fields, _),) = self.given(c, row.scores)
+            network = network.in_field(fields[0])
+            network = network.given(np.flatnonzero(known), row.codes[0, known])
+            rows.codes[:, ~known] = draw(network, int(n_each[c]))
+            found.append((rows.codes, self._scores_given(c, rows, "sample", generator)))
+        order = generator.permutation(n_samples)
+        return tuple(np.concatenate(parts)[order] for parts in zip(*found, strict=True))
+
+    # Rows, complete or not.
 
     def given(self, c, z):
         """Distribution of the categories given scores z (NaN: not known) and class c.
@@ -73,36 +153,35 @@ class LocationModel:
 
     def log_sums(self, rows):
         """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories, and ln of all T'."""
-        codes, z, log_slope = rows
-        found, is_large = np.empty(len(codes)), self._have_many(codes)
-        for cloud in enumerated(self, codes, z, ~is_large):
+        found, is_large = np.empty(len(rows)), self._have_many(rows.codes)
+        for cloud in enumerated(self, rows, ~is_large):
             found[cloud.rows] = cloud.log_sums
-        large = np.flatnonzero(is_large)
+        large = rows[is_large]
         by_class = np.empty((len(large), self.gaussians.n_classes))
         for c in range(by_class.shape[1]) if len(large) else ():
-            for rows, *given in self.given(c, z[large]):
-                by_class[rows, c] = self._sums(codes[large[rows]], *given)
-        found[large] = logsumexp(by_class, axis=1)
-        return found + log_slope.sum(axis=1)
+            for some, *given in self.given(c, large.scores):
+                by_class[some, c] = self._sums(large.codes[some], *given)
+        found[is_large] = logsumexp(by_class, axis=1)
+        return found + rows.log_slopes.sum(axis=1)
 
     def log_pseudo_likelihood(self, rows):
         """Σ ln p of each observed cell given the others, ln T' of numbers included."""
         whole = self.log_sums(rows)
-        return sum(whole - self.log_sums(self.without(rows, j)) for j in range(rows[0].shape[1]))
+        others = (self.without(rows, j) for j in range(rows.codes.shape[1]))
+        return sum(whole - self.log_sums(other) for other in others)
 
     def column_probabilities(self, rows, column, *_):
         """p(x_column = a | the other cells) of each row, and errors: none."""
-        codes, z, _ = self.without(rows, column)
-        p = self.category_probabilities(codes, z)
-        return p[:, self.network.places([column])], np.zeros(len(codes))
+        p = self.category_probabilities(self.without(rows, column))
+        return p[:, self.network.places([column])], np.zeros(len(rows))
 
     def without(self, rows, column):
         """Copies of rows in which the cells of a column are missing."""
-        codes, z, log_slope = map(np.copy, rows)
-        codes[:, column] = -1 if self.network.n_values[column] > 1 else 0
+        rows = rows[np.arange(len(rows))]
+        rows.codes[:, column] = -1 if self.network.n_values[column] > 1 else 0
         own = self.scored == column
-        z[:, own], log_slope[:, own] = np.nan, 0
-        return codes, z, log_slope
+        rows.scores[:, own], rows.log_slopes[:, own] = np.nan, 0
+        return rows
 
     def _sums(self, codes, network, fields, constant):
         result = constant + network.log_weight(codes)
@@ -121,57 +200,55 @@ class LocationModel:
     def _have_many(self, codes):
         return n_completions(codes, self.network.n_values) > MOST_COMPLETIONS
 
-    def class_counts(self, codes, z, n, generator):
-        """How many of n draws given a row, (1, d) and (1, n_scores), are of each class."""
-        shares = np.exp(self.gaussians.log_weights)
-        if not np.isnan(z).all():
-            (cloud,) = self._clouds(codes, z)
-            shares = cloud.p.sum(axis=0)
-        return generator.multinomial(n, shares / shares.sum())
-
     # Missing cells given the others.
 
-    def _clouds(self, codes, z):
+    def _clouds(self, rows):
         """The completions of all rows; of those that have many, draws."""
-        is_large = self._have_many(codes)
-        yield from enumerated(self, codes, z, ~is_large)
+        is_large = self._have_many(rows.codes)
+        yield from enumerated(self, rows, ~is_large)
         for row in np.flatnonzero(is_large):
-            yield drawn(self, row, codes[row], z[row])
+            yield drawn(self, row, rows[[row]])
 
-    def category_probabilities(self, codes, z):
+    def category_probabilities(self, rows):
         """p(x_j = a | what is observed) of missing categories in the one-hot layout, (n, Q)."""
-        found = np.zeros((len(codes), self.network.starts[-1]))
-        for cloud in self._clouds(codes, z):
+        found = np.zeros((len(rows), self.network.starts[-1]))
+        for cloud in self._clouds(rows):
             cloud.add_categories(found, self.network.starts)
         return found
 
-    def complete(self, codes, z, how, generator):
-        """The missing categories and scores of rows: the most probable ones, or a draw.
+    def complete(self, rows, how, generator, *_):
+        """Codes and scores of rows without gaps: means, the most probable ones, or draws.
 
-        Of the scores, the former are the means given these categories and the most probable class.
+        The most probable categories have the means of the scores given these and the most probable
+        class.
         """
-        given, codes, classes = codes, codes.copy(), np.empty(len(codes), dtype=np.intp)
-        for cloud in self._clouds(given, z):
-            codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
-        z = Scores(z).values.copy()
+        if how == "mean":
+            d, k = rows.codes.shape[1], len(self.scored)
+            figures = self.expectation(rows, lambda *of: np.hstack(of[:2]), d + k)
+            codes, scores = np.split(figures, [d], axis=1)
+            return np.where(rows.codes < 0, codes, rows.codes), scores
+        filled, classes = rows[np.arange(len(rows))], np.empty(len(rows), dtype=np.intp)
+        for cloud in self._clouds(rows):
+            filled.codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
+        scores = Scores(filled.scores).values
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
-            z[own] = self.complete_scores(c, codes[own], z[own], how, generator)
-        return codes, z
+            scores[own] = self._scores_given(c, filled[own], how, generator)
+        return filled.codes, scores
 
-    def complete_scores(self, c, codes, z, how, generator):
-        """The unknown scores of rows without missing categories, by class c: means, or draws."""
-        at = self.network.one_hot(codes) @ self.gaussians.slopes.T
-        given = self.gaussians.observed(c, Scores(z))
+    def _scores_given(self, c, rows, how, generator):
+        """The scores of rows without missing categories, by class c: means, or draws."""
+        at = self.network.one_hot(rows.codes) @ self.gaussians.slopes.T
+        given = self.gaussians.observed(c, Scores(rows.scores))
         return given.sample(at, generator) if how == "sample" else given.means(at)
 
-    def expectation(self, codes, z, figures, n_figures):
+    def expectation(self, rows, figures, n_figures):
         """Means of figures given what is observed, (n, n_figures).
 
         `figures` has codes without gaps, and means and variances of the scores given these.
         """
-        found = np.zeros((len(codes), n_figures))
-        for cloud in self._clouds(codes, z):
+        found = np.zeros((len(rows), n_figures))
+        for cloud in self._clouds(rows):
             for c in range(self.gaussians.n_classes):
                 values = cloud.p[:, [c]] * figures(cloud.states, *cloud.moments(c))
                 found[cloud.rows] += np.add.reduceat(values, cloud.first)
@@ -188,7 +265,8 @@ class Cloud:
     n_each : ndarray of int of shape (n_rows,)
         How many completions each has.
     states : ndarray of int64 of shape (n, d)
-    z : ndarray of float64 of shape (n_rows, n_scores)
+    z : ndarray of float64
+        The scores of the rows, as `Scores` takes them.
     proposal : int, default=None
         Of draws, the class that they are from; None for all completions.
 
@@ -247,28 +325,29 @@ class Cloud:
         return self._observed[c].means(self._at), self._observed[c].variances
 
 
-def enumerated(model, codes, z, which):
+def enumerated(model, rows, which):
     """Yield clouds of all completions of some rows, not too many at once."""
-    rows, n_values = np.flatnonzero(which), model.network.n_values
-    sizes = np.where(codes[rows] < 0, n_values, 1).prod(axis=1)
-    batch = (np.cumsum(sizes) - 1) // CHUNK
-    for some in np.split(rows, np.flatnonzero(np.diff(batch)) + 1) if len(rows) else ():
-        states, order, n_each = all_completions(codes[some], codes[some] < 0, n_values)
-        yield Cloud(model, some[order], n_each, states.astype(np.int64), z[some[order]])
+    places, n_values = np.flatnonzero(which), model.network.n_values
+    codes = rows.codes[places]
+    batch = (np.cumsum(np.where(codes < 0, n_values, 1).prod(axis=1)) - 1) // CHUNK
+    for some in np.split(places, np.flatnonzero(np.diff(batch)) + 1) if len(places) else ():
+        codes = rows.codes[some]
+        states, order, n_each = all_completions(codes, codes < 0, n_values)
+        own = some[order]
+        yield Cloud(model, own, n_each, states.astype(np.int64), rows.scores[own])
 
 
-def drawn(model, row, codes, z):
-    """A cloud of draws for a single row, with random numbers that are the same for every row."""
-    z, generator = z[None], np.random.default_rng(SEED)
-    found = [one for c in range(model.gaussians.n_classes) for one in model.given(c, z)]
+def drawn(model, place, row):
+    """A cloud of draws for a row, with random numbers that are the same for every one."""
+    (codes,), generator = row.codes, np.random.default_rng(SEED)
+    found = [one for c in range(model.gaussians.n_classes) for one in model.given(c, row.scores)]
     # How well the scores suit a class, where each missing category is as likely as any other.
-    known = np.repeat(codes >= 0, model.network.n_values)
-    x = model.network.one_hot(codes[None]).toarray()[0] + ~known / np.repeat(
-        model.network.n_values, model.network.n_values
-    )
-    place = int(np.argmax([constant[0] + x @ fields[0] for _, _, fields, constant in found]))
-    _, network, fields, _ = found[place]
+    n_values = model.network.n_values
+    unknown = np.repeat(codes < 0, n_values)
+    x = model.network.one_hot(row.codes).toarray()[0] + unknown / np.repeat(n_values, n_values)
+    best = int(np.argmax([constant[0] + x @ fields[0] for _, _, fields, constant in found]))
+    _, network, fields, _ = found[best]
     tiled = np.tile(codes, (N_DRAWS, 1))
     chains = gibbs_complete(network.in_field(fields[0]), tiled, N_STEPS, generator)
-    n_each = np.array([N_DRAWS])
-    return Cloud(model, np.array([row]), n_each, chains.codes.astype(np.int64), z, place)
+    states, n_each = chains.codes.astype(np.int64), np.array([N_DRAWS])
+    return Cloud(model, np.array([place]), n_each, states, row.scores, best)

@@ -10,11 +10,13 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._enumeration import enumerate_rows
 from sklearn_boltz.networks.model._gauge import frobenius_scores
+from sklearn_boltz.networks.sampling._figures import thermal_figures
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_probabilities,
     gibbs_complete,
     gibbs_sample,
 )
+from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import Workers
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
@@ -71,8 +73,10 @@ class DiscreteModel:
         return exact.log_partition() + constant
 
     def entropy(self):
-        """-Σ_x p(x) ln p(x), exact."""
-        return self.log_linear[0].entropy()
+        """-Σ_x p(x) ln p(x), exact where ln Z is, and otherwise an estimate."""
+        if self.is_enumerable():
+            return self.log_linear[0].entropy()
+        return thermal_figures(self, 1.0, make_generator(0)).entropy[0]
 
     def cumulants(self, betas):
         """Exact ln Z_β, mean and variance of the log-weight of the models p(x)^β / Z_β, as rows."""
@@ -101,7 +105,9 @@ class DiscreteModel:
         """The model p(x)^(1/T) / Z_T."""
         # Colder than this, the sums would overflow; all mass is at the mode long before.
         scale = 1 / max(temperature, self.scale / 1e300)
-        return self.scaled(scale)
+        model = self.scaled(scale)
+        model.base = None if self.base is None else min(1, scale) * self.base
+        return model
 
     def begin(self, codes, generator):
         """Draw missing cells, where chains begin."""

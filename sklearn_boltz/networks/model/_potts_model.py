@@ -117,7 +117,9 @@ class PottsModel(DiscreteModel):
         places = self.places(free)
         known = self.starts[columns] + values
         intercept = self.intercept[places] + self.coupling[np.ix_(places, known)].sum(axis=1)
-        return PottsModel(self.coupling[np.ix_(places, places)], intercept, self.n_values[free])
+        base = None if self.base is None else self.base[places]
+        coupling = self.coupling[np.ix_(places, places)]
+        return PottsModel(coupling, intercept, self.n_values[free], base)
 
     @property
     def potts(self):

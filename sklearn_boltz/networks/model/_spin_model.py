@@ -211,8 +211,9 @@ class SpinModel(DiscreteModel):
                 intercept[rest] += weight
         ones = int(np.sum(values))
         potential = self.potential[ones : ones + len(free) + 1]
-        weights = list(theta.values())
-        return SpinModel(coupling, intercept, theta, weights, potential, constant=self.constant)
+        further = theta, list(theta.values()), potential
+        base = None if self.base is None else self.base[free]
+        return SpinModel(coupling, intercept, *further, constant=self.constant, base=base)
 
     @cached_property
     def log_linear(self):

@@ -47,10 +47,6 @@ class FittedRBM(NamedTuple):
         """The two sides."""
         return self.marginal.sides()
 
-    def parameters(self):
-        """All arrays that the distribution depends on, not copied."""
-        return self.layered.parameters()
-
     def _of_gaps(self, function, V):
         rows = self.layered.padded(V, np.nan)
         with Workers(self.n_jobs) as workers:
@@ -72,6 +68,12 @@ class FittedRBM(NamedTuple):
         """ln Z, by enumeration."""
         return exact_log_partition(self.model)
 
+    def tempered(self, temperature):
+        """p(v, h)^(1/T), summed over h."""
+        if temperature == 1:
+            return self
+        return self._replace(marginal=self.model.tempered(1 / temperature))
+
     def entropy(self):
         """−Σ p(v) ln p(v), by enumeration."""
         visible = self.layered.layers[0]
@@ -81,7 +83,7 @@ class FittedRBM(NamedTuple):
                 "`entropy` needs visible units with finitely many values, and some have real "
                 "numbers."
                 if n_bits(visible) == math.inf
-                else f"There are {bits:g} bits to enumerate, of the visible layer and, with "
+                else f"there are {bits:g} bits to enumerate, of the visible layer and, with "
                 "several hidden layers, of every second one; `entropy` enumerates "
                 f"{EXACT_UNITS} at most. Minus the mean of score_samples over many rows of "
                 "`sample` estimates it."

@@ -93,7 +93,7 @@ class TableRows(NamedTuple):
 
 def cells_of(network, X):
     """Codes of levels, numbers of the other columns, and which cells have been observed."""
-    table, (codes, _) = network._encoder, network._codes(X)
+    table, codes = network._encoder, network._codes(X)
     known, numbers = codes >= 0, {}
     for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
         if table.is_number[j]:
