@@ -35,8 +35,8 @@ from sklearn_boltz.tables._weights import checked_weights, row_weights
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
 DETERMINED = "no test: the other columns determine one of these"
-# Draws of rows that EM has completed, for tests by the regressions of single columns: at most about
-# so many rows together.
+# Draws of incomplete rows, for tests by the regressions of single columns: at most about so many
+# rows together.
 MOST_DRAWN = 4000
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
@@ -205,7 +205,8 @@ def inference(
     A ``"cyclic"`` column has no trend: it is tested like a nominal one, by all its couplings.
 
     Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
-    network itself, with a fixed seed; their numbers then twice from the estimates. The errors of
+    network itself, with a fixed seed; their numbers then twice from the estimates. Tests by the
+    regressions of single columns take the first of these draws, about 4,000 rows. The errors of
     values of fewer than 20 rows vary too much for Wald's test: their pairs with trends have the
     score test above. Declared as ``"nominal"``, or with ``alpha=0``, all couplings of levels and
     bins are tested.

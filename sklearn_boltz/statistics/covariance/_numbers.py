@@ -268,7 +268,7 @@ def flat(information, known):
 
     None, if they tell of all at right angles to the `known` ones: that takes a tenth of the time.
     """
-    scale = np.sqrt(information.diagonal())
+    scale = np.sqrt(np.maximum(information.diagonal(), np.finfo(np.float64).tiny))
     scaled, inner = information / np.outer(scale, scale), orth(known * scale[:, np.newaxis])
     least = FLAT * np.linalg.norm(scaled)  # at least that of the largest eigenvalue
     try:
