@@ -262,11 +262,11 @@ class DiscreteDensity(Density):
             found[j] = at_rows(missing[:, j], p @ self._encoder.columns[j].bins.means)
         return found
 
-    def _column_probabilities(self, X, j, n_steps, seed):
+    def _column_probabilities(self, X, j, n_steps, seed, bar=None):
         cells = self._known_cells(X, copy=True)
         cells[:, j] = 1  # any legal value
         rows = self._rows_of(X, cells)
-        return self._distribution().column_probabilities(rows, j, n_steps, seed)
+        return self._distribution().column_probabilities(rows, j, n_steps, seed, bar)
 
     def _refuse_gaps(self, missing):
         """Refuse rows with missing cells, which have no energy."""

@@ -15,7 +15,7 @@ from sklearn_boltz import (
     InfiniteRBM,
     SparseFVBM,
 )
-from sklearn_boltz.statistics import bootstrap
+from sklearn_boltz.statistics import bootstrap, inference
 
 
 @pytest.fixture
@@ -52,6 +52,10 @@ def test_bars(verbose, capsys, no_delay):
             3,
             verbose=verbose,
         ),
+        "rows:": lambda: (
+            FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X).predict_column_proba(X, "c0")
+        ),
+        "inference": lambda: inference(FVBMPseudoLikelihood(alpha=0.1).fit(X), X, verbose=verbose),
     }
     for what, run in steps.items():
         run()

@@ -16,7 +16,7 @@ from scipy.special import log_softmax
 from scipy.stats import norm
 
 from oracles import differences
-from private import Mixed, NumberEstimates, ScoreColumn, levels_of, normal_scores
+from private import Mixed, NumberEstimates, ScoreColumn, _bar, levels_of, normal_scores
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 from sklearn_boltz.datasets import load_penguins
 from sklearn_boltz.inspection import CouplingDisplay
@@ -106,15 +106,15 @@ def test_the_pseudo_likelihood_and_its_derivatives(seed):
     rng = np.random.default_rng(seed)
     mixed = mixed_of(rng)
     theta = mixed.start() + 0.1 * rng.normal(size=mixed.n_parameters)
-    value, residuals, spreads = mixed.at(theta)
-    assert_allclose(value, log_pseudo_likelihood(mixed, theta))
+    point = mixed.at(theta)
+    assert_allclose(point.value, log_pseudo_likelihood(mixed, theta))
     slope = differences(lambda theta: log_pseudo_likelihood(mixed, theta), theta, 1e-5)
-    assert_allclose(mixed.gradient(residuals), slope, rtol=1e-5, atol=1e-4)
-    second = differences(lambda theta: mixed.gradient(mixed.at(theta)[1]), theta, 1e-5)
-    assert_allclose(mixed.information(spreads), -second, rtol=1e-5, atol=1e-4)
-    best, residuals, *_ = mixed.fit()
-    assert_allclose(mixed.gradient(residuals), 0, atol=1e-2)
-    assert mixed.at(best)[0] > value
+    assert_allclose(point.gradient, slope, rtol=1e-5, atol=1e-4)
+    second = differences(lambda theta: mixed.at(theta).gradient, theta, 1e-5)
+    assert_allclose(mixed.information(point), -second, rtol=1e-5, atol=1e-4)
+    best = mixed.fit()[0]
+    assert_allclose(best.gradient, 0, atol=1e-2)
+    assert best.value > point.value
 
 
 @pytest.mark.parametrize("jackknife", [False, True])
@@ -124,7 +124,7 @@ def test_without_numbers_it_is_the_network_of_trends(jackknife):
     X["place"] = np.where(X["word"] == "a", "here", np.where(X["bit"] == "yes", "there", "far"))
     model = FVBMPseudoLikelihood(tol=1e-9).fit(X)
     every = np.ones((4, 4), dtype=bool)
-    estimates = NumberEstimates.of(model, X, np.ones(300), every, jackknife)
+    estimates = NumberEstimates.of(model, X, np.ones(300), every, jackknife, _bar.NoBar())
     estimate, covariance, directions = estimates.results()
     result = statistics.inference(model, X, covariance="jackknife" if jackknife else "sandwich")
     known = np.isfinite(result.std_err)
@@ -167,15 +167,15 @@ def test_the_jackknife_leaves_out_rows():
     n = 150
     mixed = mixed_of(np.random.default_rng(0), n)
     mixed = Mixed(mixed.columns, np.ones(n), mixed.free)
-    theta, residuals, spreads, information = mixed.fit()
-    regressions, inverse = mixed.regressions(theta, residuals, spreads), np.linalg.inv(information)
+    best, information, _ = mixed.fit()
+    regressions, inverse = mixed.regressions(best.theta), np.linalg.inv(information)
     products = regressions.score_products(inverse)
     without = []
     for i in range(n):
         weights = np.ones(n)
         weights[i] = 1e-9
-        without.append(Mixed(mixed.columns, weights, mixed.free).fit()[0])
-    spread = np.sqrt(((np.array(without) - theta) ** 2).sum(axis=0))
+        without.append(Mixed(mixed.columns, weights, mixed.free).fit()[0].theta)
+    spread = np.sqrt(((np.array(without) - best.theta) ** 2).sum(axis=0))
     assert_allclose(np.sqrt((inverse @ products @ inverse).diagonal()), spread, rtol=0.08)
 
 

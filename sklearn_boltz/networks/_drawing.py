@@ -10,6 +10,7 @@ from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks.location._model import MixedRows
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
@@ -177,7 +178,9 @@ class Drawing:
             scores = self._encoder.columns[j].scores
             p = self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
             return p, np.zeros(1)
-        return super()._column_probabilities(X, j, n_steps, seed)
+        bar = progress_bar("rows", None, self.verbose)
+        with bar:
+            return super()._column_probabilities(X, j, n_steps, seed, bar)
 
     def _cells_of(self, codes):
         return self._encoder.coding.decode(codes)

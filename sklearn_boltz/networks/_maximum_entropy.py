@@ -97,7 +97,8 @@ class MaximumEntropy(Network):
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
         bar after two seconds, with the time left where the number of iterations is known; if
-        greater, print a line for each iteration.
+        greater, print a line for each iteration. `predict_column_proba` has a bar of blocks of
+        rows, too.
 
     Attributes
     ----------

@@ -139,9 +139,12 @@ class Workers:
     ----------
     n_jobs : int or None
         None for as many as BLAS would use.
+    bar : tqdm or NoBar or None
+        One whose steps are blocks.
     """
 
-    def __init__(self, n_jobs=None):
+    def __init__(self, n_jobs=None, bar=None):
+        self.bar = bar
         if n_jobs is None:
             self.n_threads = max([library.num_threads for library in _blas()], default=1)
         else:
@@ -164,6 +167,9 @@ class Workers:
 
     def map(self, function, blocks, work):
         """Call a function of a slice for each block; `work` is the cost of all, in products."""
+        if self.bar is not None:
+            self.bar.total = (self.bar.total or 0) + len(blocks)
+            function = counted(function, self.bar)
         if self._pool is None or len(blocks) == 1 or work < MIN_WORK * len(blocks):
             return [function(block) for block in blocks]
         errors = np.geterr()  # each thread has its own

@@ -15,6 +15,7 @@ from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
@@ -34,8 +35,8 @@ from sklearn_boltz.tables._weights import checked_weights, row_weights
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
 DETERMINED = "no test: the other columns determine one of these"
-# Draws of rows that EM has completed, for tests by the regressions of single columns: at most about
-# so many rows together.
+# Draws of incomplete rows, for tests by the regressions of single columns: at most about so many
+# rows together.
 MOST_DRAWN = 4000
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
@@ -49,6 +50,7 @@ MIN_THREADED_INFERENCE = 500
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "covariance": [StrOptions({"auto", "jackknife", "sandwich"})],
         "split": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
+        "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     },
     fitted=False,
@@ -63,6 +65,7 @@ def inference(
     confidence_level=0.95,
     covariance="auto",
     split=None,
+    verbose=0,
     random_state=None,
 ):
     """Test all pairs of columns, with standard errors and confidence intervals.
@@ -92,6 +95,9 @@ def inference(
         them; or a mask of these rows, for example to keep rows of the same person together. From
         the other rows the selected couplings are estimated without the penalty, and all results are
         about this estimate. Rows are kept whole: where weights count equal rows, repeat these.
+    verbose : int, default=0
+        With 1, there is a bar of the steps if they take more than two seconds; most are tests of
+        pairs with rare values.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of `split`.
 
@@ -199,7 +205,8 @@ def inference(
     A ``"cyclic"`` column has no trend: it is tested like a nominal one, by all its couplings.
 
     Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
-    network itself, with a fixed seed; their numbers then twice from the estimates. The errors of
+    network itself, with a fixed seed; their numbers then twice from the estimates. Tests by the
+    regressions of single columns take the first of these draws, about 4,000 rows. The errors of
     values of fewer than 20 rows vary too much for Wald's test: their pairs with trends have the
     score test above. Declared as ``"nominal"``, or with ``alpha=0``, all couplings of levels and
     bins are tested.
@@ -262,11 +269,21 @@ def inference(
         check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
     jackknife = wants_jackknife(network, covariance)
-    with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
+    bar = progress_bar("inference", None, verbose)
+    n_features = np.maximum(network._layout().sizes - 1, 1).sum()
+    with blas_threads(n_features, MIN_THREADED_INFERENCE), bar:
         if has_scores:
-            found, rows = of_numbers(network, X, sample_weight, jackknife)
+            found, rows = of_numbers(network, X, sample_weight, jackknife, bar)
         else:
-            found, rows = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
+            network = network._unpenalised(codes, weights)
+            bar.update()
+            found, rows = of_codes(network, codes, weights, jackknife)
+        bar.update()
+        return tested(network, found, rows, null, confidence_level, weights, jackknife, bar)
+
+
+def tested(network, found, rows, null, confidence_level, weights, jackknife, bar):
+    """The result, from arguments of `PairwiseInference` and what makes its `rows`."""
     null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
     shape = found["names"].shape
     if null.shape not in ((), shape):
@@ -284,7 +301,7 @@ def inference(
         untested=found["reasons"] != "",
         figures={},
     )
-    return with_profiles(result, rows)
+    return with_profiles(result, rows, bar)
 
 
 def tests_numbers(network, has_split):
@@ -325,13 +342,14 @@ def rows_of_codes(network, codes, weights):
     return Profile(mixed, known[:, kept], kept)
 
 
-def of_numbers(network, X, sample_weight, jackknife):
+def of_numbers(network, X, sample_weight, jackknife, bar):
     """Arguments of `PairwiseInference` for a table with numbers, and what makes its `rows`."""
     weights, free = checked_weights(sample_weight, network._codes(X)), allowed_pairs(network)
-    estimates = NumberEstimates.of(network, X, weights, free, jackknife)
+    estimates = NumberEstimates.of(network, X, weights, free, jackknife, bar)
     estimate, covariance, directions = estimates.results()
     names, entries = network._input_names(), entries_of(network, estimates.sizes)
-    rows = Profile(estimates.mixed, estimates.known, estimates.kept)
+    few, places = estimates.mixed.some_draws(estimates.first, MOST_DRAWN)
+    rows = Profile(few, estimates.known[places], estimates.kept)
     mixed, sizes = estimates.mixed, np.zeros(len(names), dtype=np.int64)
     sizes[estimates.kept] = [column.coupled.sum() for column in mixed.columns]
     known = np.ones((len(mixed.weights), len(names)), dtype=bool)
@@ -367,22 +385,25 @@ def allowed_pairs(network):
     return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
 
 
-def with_profiles(result, rows):
+def with_profiles(result, rows, bar):
     """The result with other tests of pairs that the data separate, or that have rare values."""
     if result.rows is None and not result.separated.any():
         return result
     profile = rows()
     place = {column: i for i, column in enumerate(profile.kept)}
     figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
-    reasons = result.reasons.copy()
+    reasons, chosen = result.reasons.copy(), []
     for block in result._blocks():
         j, k = result.columns[:, block[0]]
         if j == k or result.untested[j, k] or not {j, k} <= place.keys():
             continue
         pair, is_separated = (place[j], place[k]), result.separated[block].any()
-        if result.null[block].any() or not (is_separated or profile.is_rare(*pair)):
-            continue
+        if not result.null[block].any() and (is_separated or profile.is_rare(*pair)):
+            chosen.append((j, k, pair, is_separated))
+    bar.total = bar.n + len(chosen)
+    for j, k, pair, is_separated in chosen:
         of_pair, note = profile_of_pair(profile, pair, result, is_separated)
+        bar.update()
         reasons[j, k] = reasons[k, j] = note
         for name, value in of_pair.items():
             figures[name][j, k] = figures[name][k, j] = value

@@ -20,6 +20,7 @@ CELLS, ROWS_PER_CELL = 64, 16
 ALL_CELLS = 2048
 # Numbers of a bin that are kept for samples: quantiles of its training cells.
 N_KEPT = 64
+LEVELS = np.linspace(0, 1, N_KEPT)
 # Pieces inside of a bin at most, and different numbers for each of them at least.
 PIECES = 8
 # Different numbers, such as prices, that have a bin each if they have this many cells on average.
@@ -96,8 +97,7 @@ class Bins(NamedTuple):
         groups = zip(cells, counts, strict=True)
         values = np.array([_kept(own, of_own, is_rounded) for own, of_own in groups])
         cells, counts, in_tails = _without_tails(cells, counts)
-        groups = zip(cells, counts, strict=True)
-        means = np.array([np.average(own, weights=of_own) for own, of_own in groups])
+        means = _sums(np.concatenate(cells) * np.concatenate(counts), cells) / _sums(counts, cells)
         pieces = _pieces(x, mass, cells, counts, in_tails, is_atom[first], is_whole)
         return cls(*pieces, values, np.clip(means, *values[:, [0, -1]].T), is_whole, is_rounded)
 
@@ -239,11 +239,10 @@ def _grouped(x, mass, most, n_atoms):
 def _kept(cells, mass, is_rounded):
     """N_KEPT quantiles of sorted numbers, from first to last; real ones are interpolated."""
     up_to = np.cumsum(mass)
-    levels = np.linspace(0, 1, N_KEPT)
     if not is_rounded:
         middle = up_to - mass / 2
-        return np.interp(middle[0] + levels * (middle[-1] - middle[0]), middle, cells)
-    places = np.searchsorted(up_to, levels * up_to[-1])
+        return np.interp(middle[0] + LEVELS * (middle[-1] - middle[0]), middle, cells)
+    places = np.searchsorted(up_to, LEVELS * up_to[-1])
     return cells[np.minimum(places, len(cells) - 1)]
 
 
@@ -267,20 +266,15 @@ def _pieces(x, mass, cells, counts, in_tails, is_atom, is_whole):
         highest = max(highest, next_one)
     borders = np.array([lowest, *(own[0] - half for own in cells[1:]), highest])
     # Where each piece ends, its bin, its weight and its width.
-    pieces = [(lowest, 0, 1.0 + in_tails[0], np.nan)]
+    outside = [(lowest, 0, 1.0 + in_tails[0], np.nan)]
     if x[0] >= 0:
-        pieces = [(-half, 0, 1 / (mass.sum() + 1), np.nan)]
+        outside = [(-half, 0, 1 / (mass.sum() + 1), np.nan)]
         if lowest > -half:
-            pieces.append((lowest, 0, 1.0 + in_tails[0], lowest + half))
-    for k in range(n_bins):
-        low, high = borders[k : k + 2]
-        if is_atom[k]:
-            room = high - low - 2 * half  # of whole numbers, the atom is one of them
-            pieces.append((high, k, float(room > 0), room if room > 0 else 1.0))
-        else:
-            pieces += _inside(cells[k], counts[k], low, high, k, is_whole)
-    pieces.append((np.inf, n_bins - 1, 1.0 + in_tails[1], np.nan))
-    ends, bin_of, weight, width = map(np.array, zip(*pieces, strict=True))
+            outside.append((lowest, 0, 1.0 + in_tails[0], lowest + half))
+    beyond = np.inf, n_bins - 1, 1.0 + in_tails[1], np.nan
+    inside = _inside(cells, counts, borders, is_atom, is_whole)
+    parts = zip(zip(*outside, strict=True), inside, beyond, strict=True)
+    ends, bin_of, weight, width = (np.concatenate([*own, [last]]) for *own, last in parts)
     total = np.bincount(bin_of, weight)
     atoms = np.flatnonzero(is_atom)
     places, of_atoms = (np.array([some[k][0] for k in atoms]) for some in (cells, counts))
@@ -316,19 +310,42 @@ def _before_gap(distances, counts):
     return int(np.append(is_far & is_half, True).argmax()) + 1
 
 
-def _inside(cells, counts, low, high, code, is_whole):
-    """The pieces of a bin: a histogram, to which one more cell is added that may be anywhere."""
-    n_pieces = int(np.clip(len(cells) // PIECES, 1, PIECES))
-    ends = np.linspace(low, high, n_pieces + 1)
+def _inside(cells, counts, borders, is_atom, is_whole):
+    """Where the pieces of all bins end, their bins, weights and widths.
+
+    A bin is a histogram, to which one more cell is added that may be anywhere; an atom has a piece
+    of what is around it.
+    """
+    n_pieces = np.clip([len(own) // PIECES for own in cells], 1, PIECES)
+    n_pieces[is_atom] = 1
+    code = np.repeat(np.arange(len(cells)), n_pieces)
+    number = np.arange(1, len(code) + 1) - (np.cumsum(n_pieces) - n_pieces)[code]
+    low, high, is_last = borders[code], borders[code + 1], number == n_pieces[code]
+    ends = number * ((high - low) / n_pieces[code]) + low
     if is_whole:
-        ends = np.floor(ends[1:-1]) + 0.5
-    inner = np.unique(ends[(ends > low) & (ends < high)])
-    ends = np.concatenate([[low], inner, [high]])
-    width = np.diff(ends)
-    places = np.searchsorted(ends[1:-1], cells, side="right")
-    n = counts.sum()
-    weight = (np.bincount(places, counts, len(width)) + width / width.sum()) * (n / (n + 1))
-    return list(zip(ends[1:], np.full(len(width), code), weight, width, strict=True))
+        ends = np.floor(ends) + 0.5
+    ends[is_last] = high[is_last]
+    # Of the ends of narrow pieces, some are equal.
+    kept = is_last | ((ends > np.where(number == 1, low, np.roll(ends, 1))) & (ends < high))
+    ends, code = ends[kept], code[kept]
+    width = np.diff(ends, prepend=borders[0])
+    # The last atom has no width.
+    places = np.minimum(np.searchsorted(ends, np.concatenate(cells), side="right"), len(code) - 1)
+    n, of_pieces = _sums(counts, cells), np.bincount(places, np.concatenate(counts), len(code))
+    rooms, is_alone = np.diff(borders), is_atom[code]
+    share = width / np.where(is_atom, 1.0, rooms)[code]
+    weight = (of_pieces + share) * (n / (n + 1))[code]
+    around = rooms[code] - is_whole  # of whole numbers, the atom is one of them
+    weight, width = np.where(
+        is_alone, [around > 0, np.where(around > 0, around, 1.0)], [weight, width]
+    )
+    return ends, code, weight, width
+
+
+def _sums(values, cells):
+    """Sums of values over the cells of each bin."""
+    first = np.cumsum([0, *map(len, cells[:-1])])
+    return np.add.reduceat(np.concatenate(values) if isinstance(values, list) else values, first)
 
 
 def _scales(x, mass, borders, cells, counts, is_atom):

@@ -144,9 +144,9 @@ class DiscreteModel:
         """See `_incomplete.complete`."""
         return _incomplete.complete(self, codes, how, generator, n_steps)
 
-    def column_probabilities(self, codes, column, n_steps, seed):
-        """See `_incomplete.column_probabilities`."""
-        with Workers() as workers:
+    def column_probabilities(self, codes, column, n_steps, seed, bar=None):
+        """See `_incomplete.column_probabilities`; the steps of a bar are blocks of rows."""
+        with Workers(bar=bar) as workers:
             args = codes, column, n_steps, seed, workers
             return _incomplete.column_probabilities(self, *args)
 

@@ -175,7 +175,10 @@ class PottsModel(DiscreteModel):
         """
         can_be = np.outer(self.n_values, self.n_values) <= MOST_VALUES
         found = np.where(can_be & (self.strengths > STRONG), -self.strengths, 0.0)
-        pairs = np.column_stack(minimum_spanning_tree(found).nonzero()).astype(np.int64)
+        if not found.any():  # as in most rounds of small tables, where a search would cost more
+            return np.empty((0, 2), dtype=np.int64)
+        forest = minimum_spanning_tree(csr_array(found))
+        pairs = np.column_stack(forest.nonzero()).astype(np.int64)
         return pairs[np.argsort(found[tuple(pairs.T)], kind="stable")]
 
     def strong_pairs(self, scale):

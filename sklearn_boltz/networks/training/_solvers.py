@@ -217,10 +217,17 @@ def newton(problem, point, monitor):
 def information_solver(problem, point, dtype=np.float64):
     """The function g -> H⁻¹ g, with H the information.
 
-    Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
-    raised by as little as makes it regular.
+    See `solver_of`.
     """
-    information = problem.information(point, dtype)
+    return solver_of(problem.information(point, dtype))
+
+
+def solver_of(information):
+    """The function g -> H⁻¹ g.
+
+    Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
+    raised by as little as makes it regular, in place.
+    """
     diagonal = np.einsum("ii->i", information)
     ridge = 1e-14 * diagonal.max(initial=1e-300)
     while True:

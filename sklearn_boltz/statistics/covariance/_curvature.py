@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, null_space
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.training._objective import parameter_places
 from sklearn_boltz.numerics._threads import slices_of_rows
@@ -73,11 +74,16 @@ class Curvature(NamedTuple):
         """H⁻¹ times a matrix."""
         if self.is_penalised or self.separated is None or not self.separated.size:
             return self._solve(self.information, right)
-        rest = null_space(self.separated.T)
-        return rest @ self._solve(rest.T @ self.information @ rest, rest.T @ right)
+        # With R at right angles to the separated S, R (Rᵀ H R)⁻¹ Rᵀ is M⁻¹ less its part along S,
+        # for M = H + c S Sᵀ.
+        s = self.separated
+        scale = self.information.diagonal().mean() or 1.0
+        found = self._solve(self.information + scale * s @ s.T, np.hstack([right, s]))
+        found, along = found[:, : right.shape[1]], found[:, right.shape[1] :]
+        return found - along @ np.linalg.solve(s.T @ along, s.T @ found)
 
     def _solve(self, information, right):
-        if not len(information):  # all directions are separated, which old LAPACK calls refuse
+        if not len(information):  # which old LAPACK calls refuse
             return right
         try:
             if self.is_symmetric:
@@ -129,7 +135,7 @@ class Spread(NamedTuple):
         """Covariance of all parameters; NaN where one is not estimated."""
         inner = curvature.covariance()
         if self.loadings is not None:
-            inner = self.loadings @ inner @ self.loadings.T
+            inner = sandwiched(self.loadings, inner)
         whole = np.full((self.n_parameters, self.n_parameters), np.nan)
         whole[np.ix_(self.places, self.places)] = inner
         return whole
@@ -142,6 +148,12 @@ class Spread(NamedTuple):
         whole = np.zeros((self.n_parameters, found.shape[1]))
         whole[self.places] = found if self.loadings is None else self.loadings @ found
         return whole
+
+
+def sandwiched(loadings, covariance):
+    """A C Aᵀ for loadings A of values, of which each depends on few parameters."""
+    loadings = csr_array(loadings)
+    return loadings @ (loadings @ covariance).T
 
 
 def changed(directions):

@@ -12,6 +12,7 @@ that the maximum may be at infinity, cannot happen to couplings of scores.
 """
 
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +21,16 @@ from scipy.special import ndtri, softmax
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import ROUNDING
-from sklearn_boltz.networks.training._objective import parameter_places
+from sklearn_boltz.networks.model._gauge import state_slices
+from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
+from sklearn_boltz.networks.training._solvers import solver_of
+from sklearn_boltz.numerics._lbfgs import Lbfgs
 from sklearn_boltz.statistics.covariance._curvature import Regressions, moments
 
-# Steps of Newton's method at most, and the gain in nats that ends them.
-MAX_STEPS, TOL = 60, 1e-6
+# Matrices of second derivatives at most, steps with each, and the gain in nats that ends them.
+MAX_MATRICES, MAX_STEPS, TOL = 20, 30, 1e-6
+# Nats below the maximum from where a matrix has double precision.
+NEAR = 1e-2
 # Groups of the numbers of a column for tests of all couplings, of about the same size.
 N_GROUPS = 5
 # Of scores, where states are needed: nodes of a normal distribution.
@@ -67,14 +73,17 @@ class LevelColumn(NamedTuple):
         shares = np.bincount(self.own + 1, weights, len(self.basis) + 1)[1:]
         return self.basis.T @ np.log(shares / shares.sum())
 
-    def moments(self, fields):
-        """A, the means of the features, and their covariances, from g of shape (n, k)."""
+    def means(self, fields):
+        """A, and the means of the features, from g of shape (n, k)."""
         logits = fields @ self.basis.T
         top = logits.max(axis=1, keepdims=True)
         chances = np.exp(logits - top)
         sums = chances.sum(axis=1, keepdims=True)
-        mean, spread = moments(chances / sums, self.basis)
-        return (np.log(sums) + top)[:, 0], mean, spread
+        return (np.log(sums) + top)[:, 0], (chances @ self.basis) / sums
+
+    def spread(self, fields):
+        """Covariances of the features, (n, k, k)."""
+        return moments(self.law(fields)[0], self.basis)[1]
 
     def law(self, fields):
         """Probabilities of the states, (n, q), and their features, (q, k)."""
@@ -83,6 +92,10 @@ class LevelColumn(NamedTuple):
     def levels(self):
         """The column itself."""
         return self
+
+    def some(self, rows):
+        """The column in some rows."""
+        return self._replace(own=self.own[rows])
 
 
 class ScoreColumn(NamedTuple):
@@ -107,23 +120,33 @@ class ScoreColumn(NamedTuple):
         """η of independent columns: of scores with mean 0 and variance 1."""
         return np.array([0.0, 1.0])
 
-    def moments(self, fields):
-        """A, the means of the features, and their covariances, from g of shape (n, 2)."""
+    def means(self, fields):
+        """A, and the means of the features, from g of shape (n, 2)."""
         field, precision = fields.T
         if precision.min() <= 0:
-            return np.inf, 0.0, None
+            return np.inf, 0.0
         variance = 1 / precision
         mu = field * variance
+        mean = np.column_stack([mu, -(variance + mu**2) / 2])
+        return (field * mu - np.log(precision)) / 2, mean
+
+    def spread(self, fields):
+        """Covariances of the features, (n, 2, 2)."""
+        variance = 1 / fields[:, 1]
+        mu = fields[:, 0] * variance
         spread = np.empty((len(mu), 2, 2))
         spread[:, 0, 0], spread[:, 1, 1] = variance, variance**2 / 2 + mu**2 * variance
         spread[:, 0, 1] = spread[:, 1, 0] = -mu * variance
-        mean = np.column_stack([mu, -(variance + mu**2) / 2])
-        return (field * mu - np.log(precision)) / 2, mean, spread
+        return spread
 
     def law(self, fields):
         """Weights of a quadrature around the mean, (n, q), and the features there, (q, k)."""
         at = NODES / np.sqrt(fields[0, 1])
         return np.tile(NODE_WEIGHTS, (len(fields), 1)), np.column_stack([at, 0 * at])
+
+    def some(self, rows):
+        """The column in some rows."""
+        return ScoreColumn(self.z[rows])
 
     def levels(self):
         """A few groups of scores; their first contrast is the mean score."""
@@ -176,7 +199,7 @@ def normal_scores(x, weights):
     return lambda numbers: np.interp(numbers, values, z)
 
 
-class Mixed:
+class Mixed(Objective):
     """The pseudo-likelihood of columns of `LevelColumn` and `ScoreColumn`.
 
     Parameters
@@ -190,6 +213,8 @@ class Mixed:
     ----------
     features : ndarray of shape (n, D)
     column : ndarray of int of shape (D,)
+    slices : list of slice
+        The features of each column.
     coupled : ndarray of bool of shape (D,)
     pairs : (ndarray of int, ndarray of int)
         The features of each K.
@@ -200,8 +225,8 @@ class Mixed:
     def __init__(self, columns, weights, free):
         self.columns, self.weights, self.free = columns, weights, free
         own = [column.features for column in columns]
-        self.features = np.hstack(own)
-        self.column = np.repeat(np.arange(len(columns)), [part.shape[1] for part in own])
+        self.features, sizes = np.hstack(own), [part.shape[1] for part in own]
+        self.column, self.slices = np.repeat(np.arange(len(columns)), sizes), state_slices(sizes)
         self.coupled = np.concatenate([column.coupled for column in columns])
         first, second = self.column[:, None], self.column
         both = np.outer(self.coupled, self.coupled) & free[first, second]
@@ -222,54 +247,84 @@ class Mixed:
         return self.features @ inner[:, features] + intercept[features]
 
     def at(self, theta):
-        """The value, residuals of shape (n, D), and covariances of each column's features."""
-        fields, value = self.fields(theta), 0.0
-        residuals, spreads = self.features.copy(), []
-        for j, column in enumerate(self.columns):
-            own = self.column == j
-            log_partition, mean, spread = column.moments(fields[:, own])
-            value -= self.weights @ np.broadcast_to(log_partition, len(fields))
+        """Evaluate the objective."""
+        fields = self.fields(theta)
+        residuals, log_partition = self._residuals(fields)
+        value = self.weights @ ((self.features * fields).sum(axis=1) - log_partition)
+        residuals *= self.weights[:, None]
+        products = residuals.T @ self.features
+        slope = np.append(residuals.sum(axis=0), (products + products.T)[self.pairs])
+        return Point(theta, float(value), slope)
+
+    def _residuals(self, fields):
+        """What the features exceed their conditional means by, (n, D), and the sum of all A."""
+        residuals, total = self.features.copy(), np.zeros(len(fields))
+        for column, own in zip(self.columns, self.slices, strict=True):
+            log_partition, mean = column.means(fields[:, own])
+            total += log_partition
             residuals[:, own] -= mean
-            spreads.append(spread)
-        return value + self.weights @ (self.features * fields).sum(axis=1), residuals, spreads
+        return residuals, total
 
-    def gradient(self, residuals):
-        """The sum of the scores of all rows."""
-        weighted = residuals * self.weights[:, None]
-        products = weighted.T @ self.features
-        return np.append(weighted.sum(axis=0), (products + products.T)[self.pairs])
-
-    def information(self, spreads):
-        """Minus the second derivatives, (n_parameters, n_parameters)."""
+    def information(self, point, dtype=np.float64):
+        """Minus the second derivatives, (n_parameters, n_parameters), with sums in `dtype`."""
+        fields = self.fields(point.theta)
         found = np.zeros((self.n_parameters + 1,) * 2)  # the last is of what has no coupling
-        ones = np.ones((len(self.weights), 1))
-        for j, spread in enumerate(spreads):
-            own = np.flatnonzero(self.column == j)
+        ones = np.ones((len(fields), 1))
+        for j, (column, at) in enumerate(zip(self.columns, self.slices, strict=True)):
+            own = np.arange(at.start, at.stop)
             others = np.flatnonzero(self.coupled & (self.column != j))
-            x = np.hstack([ones, self.features[:, others]])
+            x = np.hstack([ones, self.features[:, others]]).astype(dtype)
             place = np.column_stack([own, self.places[np.ix_(own, others)]])
-            used = [slice(None) if self.coupled[k] else slice(1) for k in own]
-            for r, of_r in zip(used, range(len(own)), strict=True):
-                for s, of_s in zip(used, range(len(own)), strict=True):
-                    part = x[:, r] * (self.weights * spread[:, of_r, of_s])[:, None]
-                    found[np.ix_(place[of_r, r], place[of_s, s])] += part.T @ x[:, s]
-        return found[:-1, :-1]
+            place = [p if self.coupled[k] else p[:1] for p, k in zip(place, own, strict=True)]
+            spread = (column.spread(fields[:, at]) * self.weights[:, None, None]).astype(dtype)
+            for r, one in enumerate(place):
+                for s, other in enumerate(place[: r + 1]):
+                    part = (x[:, : len(one)] * spread[:, r, s, None]).T @ x[:, : len(other)]
+                    found[np.ix_(one, other)] += part
+                    if r != s:
+                        found[np.ix_(other, one)] += part.T
+        return found[:-1, :-1].astype(dtype)
 
     def fit(self):
-        """The maximum, its residuals, covariances and information, also where it is at infinity."""
-        theta = self.start()
-        value, residuals, spreads = self.at(theta)
-        for _ in range(MAX_STEPS):
-            slope, information = self.gradient(residuals), self.information(spreads)
-            ridge = ROUNDING * information.diagonal().max() * np.eye(len(slope))
-            step = np.linalg.solve(information + ridge, slope)
-            gain, size = slope @ step, 1.0
-            while gain > TOL and not (then := self.at(theta + size * step))[0] > value:
-                size /= 2
-            if gain <= TOL or size < ROUNDING:
+        """The maximum, also where it is at infinity, the information there, and its solver.
+
+        The matrix of Newton's method is the costly part: with each, there are steps of L-BFGS.
+        """
+        return self.ended(self.at(self.start()), np.inf)
+
+    def ended(self, point, gain=0.0):
+        """The same from a point on, which lacks about so much."""
+        for _ in range(MAX_MATRICES):
+            is_near = gain < NEAR
+            information = self.information(point, np.float64 if is_near else np.float32)
+            solve = solver_of(information.copy())
+            gain = point.gradient @ solve(point.gradient)
+            if is_near and gain <= TOL:
                 break
-            theta, (value, residuals, spreads) = theta + size * step, then
-        return theta, residuals, spreads, information
+            point = self.climbed(point, solve)
+        return point, information, solve
+
+    def climbed(self, point, solve):
+        """The point after steps of L-BFGS, until one gains next to nothing."""
+        for after in islice(Lbfgs().points(self, point, solve), MAX_STEPS):
+            rise, point = after.value - point.value, after
+            if rise < TOL:
+                break
+        return point
+
+    def some_draws(self, first, most):
+        """At most about so many rows, of the draws that begin at `first`; and which these are.
+
+        At least one of each incomplete row, and the complete ones; all if there are no draws.
+        """
+        n = len(self.weights)
+        n_each = np.diff(np.arange(n) if first is None else first, append=n)
+        n_drawn = (n_each > 1).sum()
+        n_kept = np.minimum(n_each, max(1, (most - len(n_each) + n_drawn) // max(n_drawn, 1)))
+        place = np.arange(n) - np.repeat(np.cumsum(n_each) - n_each, n_each)
+        rows = np.flatnonzero(place < np.repeat(n_kept, n_each))
+        weights = self.weights[rows] * np.repeat(n_each / n_kept, n_kept)
+        return Mixed([column.some(rows) for column in self.columns], weights, self.free), rows
 
     def redrawn(self, theta, known, generator):
         """The network with missing scores drawn anew, given the levels and known scores of rows."""
@@ -294,19 +349,20 @@ class Mixed:
             columns[j] = ScoreColumn(drawn)
         return Mixed(columns, self.weights, self.free)
 
-    def regressions(self, theta, residuals, spreads, first=None):
+    def regressions(self, theta, first=None):
         """Each column's regression on the others, for the covariance of the estimate."""
-        fields, own = self.fields(theta), self.column[:, None] == self.column
+        fields, d = self.fields(theta), len(self.column)
+        residuals, _ = self._residuals(fields)
 
         def spread(rows):
-            found = np.zeros((len(residuals[rows]), *own.shape))
-            for j, part in enumerate(spreads):
-                at = np.flatnonzero(self.column == j)
-                found[:, at[:, None], at] = part[rows]
+            inner = fields[rows]
+            found = np.zeros((len(inner), d, d))
+            for column, own in zip(self.columns, self.slices, strict=True):
+                found[:, own, own] = column.spread(inner[:, own])
             return found
 
         def law(column):
-            return self.columns[column].law(fields[:, self.column == column])
+            return self.columns[column].law(fields[:, self.slices[column]])
 
         which = self.column, self.pairs
         return Regressions(*which, self.features, residuals, self.weights, spread, law, first)

@@ -24,6 +24,7 @@ Each column of a pair has its regression. A column that others determine says no
 so that both are weighted by how much of the variance of the column is left.
 """
 
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
+from sklearn_boltz.networks.training._solvers import solver_of
 from sklearn_boltz.statistics.covariance._mixed import ScoreColumn
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
@@ -40,8 +42,9 @@ RIDGE, LEAST = 0.01, 1 / (2 * np.pi)
 # Information that is as good as none, if other features leave no more than this share of it: a
 # coupling would have a standard error above 4.
 LEAST_KNOWN = 0.05
-# Steps of Newton's method at most, and the gain in nats that ends them.
-MAX_STEPS, TOL = 30, 1e-5
+# Steps of Newton's method at most, the gain in nats that ends them, and by what a step gains less
+# than the one before as long as its matrix serves.
+MAX_STEPS, TOL, SERVES = 60, 1e-6, 5
 # Of a bound, steps at most, the longest one, and what may be left of ln(-ln p).
 MAX_SECANTS, LONGEST, TOL_BOUND = 8, 4.0, 0.01
 # ln of the probability of a cell about whose coupling the rows say nothing, given the others.
@@ -57,19 +60,49 @@ class Fit(NamedTuple):
 
     Attributes
     ----------
+    regression : Regression
     beta : ndarray of shape (k, p)
     value : float
         The log-likelihood.
     chances : ndarray of shape (n, q)
         The probabilities of the states.
-    log_det : float
-        ln det of the information.
     """
 
+    regression: object
     beta: np.ndarray
     value: float
     chances: np.ndarray
-    log_det: float
+
+    @property
+    def log_det(self):
+        """ln det of the information."""
+        own, free = self.regression, self.regression.free
+        information = own.information(self.chances, own.x)[np.ix_(free, free)]
+        return float(np.linalg.slogdet(information + LEAST * np.eye(len(free)))[1])
+
+
+class Begin(NamedTuple):
+    """Where a fit begins: at the maximum on more rows, or on more features.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (k, p)
+    information : ndarray of shape (k, p, k, p)
+    """
+
+    beta: np.ndarray
+    information: np.ndarray
+
+    @classmethod
+    def at(cls, fit):
+        """The maximum itself; in single precision, the matrix takes half the time."""
+        own, (k, p) = fit.regression, fit.beta.shape
+        found = own.information(fit.chances, own.x.astype(np.float32))
+        return cls(fit.beta, found.reshape(k, p, k, p))
+
+    def given(self, kept):
+        """With some of the features only."""
+        return Begin(self.beta[:, kept], self.information[:, kept][:, :, :, kept])
 
 
 class Regression(NamedTuple):
@@ -108,12 +141,12 @@ class Regression(NamedTuple):
         return float(value - RIDGE / 2 * (beta**2).sum()), chances / sums[:, None]
 
     @property
-    def _free(self):
+    def free(self):
         """The places of the parameters, (k, p), that may differ from 0."""
         shape = len(self.coupled), self.x.shape[1]
         return np.flatnonzero(self.coupled[:, None] | (np.arange(shape[1]) == 0))
 
-    def _information(self, chances, x):
+    def information(self, chances, x):
         """Minus the second derivatives, (k p, k p)."""
         block = softmax_information(self.basis, chances, x, self.weights)
         return block.reshape(block.shape[0] * block.shape[1], -1)
@@ -123,43 +156,54 @@ class Regression(NamedTuple):
         residuals = self.basis[self.own] - chances @ self.basis
         return (residuals * self.weights[:, None]).T @ x
 
-    def fit(self, offset=0.0, start=None):
-        """The maximum, with an offset of the fields of all states."""
-        shape = len(self.coupled), self.x.shape[1]
-        beta = np.zeros(shape) if start is None else start
-        free, step = self._free, np.zeros(beta.size)
+    def fit(self, offset=0.0, begin=None):
+        """The maximum, with an offset of the fields of all states.
+
+        A matrix of Newton's method is kept, also that of the beginning, while it serves.
+        """
+        shape, free, solve = (len(self.coupled), self.x.shape[1]), self.free, None
+        beta, step, gain = np.zeros(shape), np.zeros(shape), np.inf
+        if begin is not None:
+            beta, solve = begin.beta, self._solver(begin.information)
         now, chances = self._at(beta, offset)
         for _ in range(MAX_STEPS):
-            information = self._information(chances, self.x)[np.ix_(free, free)]
             slope = (self._slope(chances, self.x) - RIDGE * beta).ravel()[free]
-            step[free] = np.linalg.solve(information + RIDGE * np.eye(len(free)), slope)
-            gain, size = slope @ step[free], 1.0
+            inner, before = None if solve is None else solve(slope), gain
+            if inner is None or (gain := slope @ inner) > before / SERVES:
+                solve = self._solver(self.information(chances, self.x.astype(np.float32)))
+                inner = solve(slope)
+                gain = slope @ inner
+            step.ravel()[free] = inner
             if gain <= TOL:
                 break
-            while (then := self._at(beta + size * step.reshape(shape), offset))[0] < now:
+            size = 1.0
+            while (then := self._at(beta + size * step, offset))[0] < now:
                 size /= 2
-            beta, (now, chances) = beta + size * step.reshape(shape), then
-        log_det = np.linalg.slogdet(information + LEAST * np.eye(len(free)))[1]
-        return Fit(beta, now + RIDGE / 2 * (beta**2).sum(), chances, float(log_det))
+            beta, (now, chances) = beta + size * step, then
+        return Fit(self, beta, now + RIDGE / 2 * (beta**2).sum(), chances)
+
+    def _solver(self, information):
+        """A step from slopes of the free parameters, by the information."""
+        n, free = self.coupled.size * self.x.shape[1], self.free
+        information = information.reshape(n, n)[np.ix_(free, free)] + RIDGE * np.eye(len(free))
+        return solver_of(information)
 
     def score_test(self, fit, more, tested):
         """Whether some contrasts depend on more features, at the maximum without these."""
         p, k = self.x.shape[1], len(self.coupled)
         x = np.column_stack([self.x, more])
         places = np.arange(k * x.shape[1]).reshape(k, -1)
-        given, new = places[:, :p].ravel()[self._free], places[tested, p:].ravel()
-        whole, slope = self._information(fit.chances, x), self._slope(fit.chances, x).ravel()[new]
+        given, new = places[:, :p].ravel()[self.free], places[tested, p:].ravel()
+        whole, slope = self.information(fit.chances, x), self._slope(fit.chances, x).ravel()[new]
         inner = whole[np.ix_(given, given)] + RIDGE * np.eye(len(given))
         across = np.linalg.solve(inner, whole[np.ix_(given, new)])
         left = whole[np.ix_(new, new)] - whole[np.ix_(new, given)] @ across
         axes = informative_axes(left, whole[np.ix_(new, new)])
         return wald_test(axes.T @ slope, axes.T @ left @ axes)
 
-    def likelihood_ratio(self, fit, more):
-        """Twice its logarithm if the coupled contrasts may depend on more features."""
-        whole = self._replace(x=np.column_stack([self.x, more]))
-        start = np.pad(fit.beta, [(0, 0), (0, more.shape[1])])
-        return 2 * (whole.fit(start=start).value - fit.value)
+    def likelihood_ratio(self, fit, begin):
+        """Twice its logarithm, beside a fit to some of the features."""
+        return 2 * (self.fit(begin=begin).value - fit.value)
 
     def left(self, fit):
         """The share of the variance of the contrasts that the features leave."""
@@ -187,8 +231,8 @@ class Linear(NamedTuple):
     x: np.ndarray
     weights: np.ndarray
 
-    def fit(self):
-        """The weighted sum of the squares of the residuals."""
+    def fit(self, begin=None):
+        """The weighted sum of the squares of the residuals, from wherever it begins."""
         root = np.sqrt(self.weights)
         x = self.x * root[:, None]
         beta = np.linalg.lstsq(x, self.z * root, rcond=None)[0]
@@ -203,9 +247,9 @@ class Linear(NamedTuple):
         df = informative_axes(rest.T @ rest, more.T @ more).shape[1]
         return HypothesisTest(statistic if df else np.nan, df, np.nan, np.ones(df))
 
-    def likelihood_ratio(self, fit, more):
-        """Twice its logarithm."""
-        return self.weights.sum() * np.log(fit / self.with_more(more).fit())
+    def likelihood_ratio(self, fit, begin):
+        """Twice its logarithm, beside a fit to some of the features."""
+        return self.weights.sum() * np.log(fit / self.fit(begin))
 
     def with_more(self, more):
         """The regression on more features."""
@@ -258,7 +302,7 @@ class Side(NamedTuple):
         """Fit the rows, and those without the other value."""
         regression = Regression.of_bits(y, x, weights)
         limit = Regression.of_bits(y[~t], x[~t], weights[~t]).fit()
-        return cls(regression, t, limit, regression.fit(start=limit.beta))
+        return cls(regression, t, limit, regression.fit(begin=Begin.at(limit)))
 
     def log_probability(self, fit):
         """ln of the probability that the cell is empty, by a regression of all rows."""
@@ -275,7 +319,7 @@ class Side(NamedTuple):
         for _ in range(MAX_SECANTS if log_p < UNINFORMED else 0):
             step = np.clip((aim - np.log(-log_p)) / slope, -LONGEST, LONGEST)
             before, at = log_p, at + step
-            fit = self.regression.fit(np.outer(at * self.t, [0, 1]), fit.beta)
+            fit = self.regression.fit(np.outer(at * self.t, [0, 1]), Begin.at(fit))
             log_p = self.log_probability(fit)
             slope = max(np.log(log_p / before) / (step or 1), 0.1)
             if abs(aim - np.log(-log_p)) < TOL_BOUND:
@@ -313,7 +357,8 @@ class EmptyCell(NamedTuple):
         return cls(min(1.0, 2 * np.exp(log_p)), float(gain), side, is_equal)
 
 
-class Profile(NamedTuple):
+@dataclass(frozen=True)
+class Profile:
     """The rows of a network, of which single columns are regressed on others.
 
     Attributes
@@ -330,17 +375,41 @@ class Profile(NamedTuple):
     known: np.ndarray
     kept: np.ndarray
 
+    _begins: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def _used(self, one):
+        """The features that a column is coupled with."""
+        column = self.network.column
+        return np.flatnonzero(
+            self.network.coupled & self.network.free[one][column] & (column != one)
+        )
+
+    def _rows(self, known, one):
+        """1 and these features in some rows."""
+        x = self.network.features[np.ix_(known, self._used(one))]
+        return np.column_stack([np.ones(len(x)), x])
+
     def _given(self, one, other):
-        """Which rows have both columns, and 1 and what else one is coupled with in these."""
-        column, known = self.network.column, self.known[:, [one, other]].all(axis=1)
-        used = self.network.coupled & self.network.free[one][column]
-        used &= ~np.isin(column, (one, other))
-        x = self.network.features[np.ix_(known, used)]
-        return known, np.column_stack([np.ones(len(x)), x])
+        """Which rows have both columns; the features of one there; which are not of the other."""
+        given = np.append(True, self.network.column[self._used(one)] != other)
+        known = self.known[:, [one, other]].all(axis=1)
+        return known, self._rows(known, one), given
+
+    def _begin(self, one, column):
+        """Where the regressions of a column, or of its levels, on most of the others begin."""
+        if isinstance(column, ScoreColumn):
+            return None
+        key = one, column is self.network.columns[one]
+        if key not in self._begins:
+            known = self.known[:, one]
+            x, weights = self._rows(known, one), self.network.weights[known]
+            self._begins[key] = Begin.at(regression_of(column, known, x, weights).fit())
+        return self._begins[key]
 
     def empty_cell(self, j, k):
         """The most improbable empty cell of two columns of two values; None if there is none."""
-        (known, of_j), (_, of_k) = self._given(j, k), self._given(k, j)
+        (known, of_j, is_given), (_, of_k, given) = self._given(j, k), self._given(k, j)
+        of_j, of_k = of_j[:, is_given], of_k[:, given]
         weights, found = self.network.weights[known], []
         codes = [self.network.columns[column].own[known] for column in (j, k)]
         for a, b in product((0, 1), repeat=2):
@@ -367,19 +436,21 @@ class Profile(NamedTuple):
         """
         statistics, weights, n_fitted, df = [], [], 0, np.inf
         for one, other in ((j, k), (k, j)):
-            known, x = self._given(one, other)
+            known, x, given = self._given(one, other)
             columns = [self.network.columns[i] for i in (one, other)]
             column, partner = (own.levels() for own in columns) if jointly else columns
             more = partner.features[np.ix_(known, partner.coupled | jointly)]
-            null = regression_of(column, known, x, self.network.weights[known])
-            fit = null.fit()
+            whole = regression_of(column, known, x, self.network.weights[known])
+            null, begin = whole._replace(x=x[:, given]), self._begin(one, column)
+            fit = null.fit(begin=begin and begin.given(given))
             test = null.score_test(fit, more, column.coupled | jointly)
-            statistics.append(
-                test.statistic if jointly else min(test.statistic, null.likelihood_ratio(fit, more))
-            )
+            statistic = test.statistic
+            if not jointly:
+                statistic = min(statistic, whole.likelihood_ratio(fit, begin))
+            statistics.append(statistic)
             weights.append(null.left(fit))
             df = min(df, test.df)
-            n_fitted = max(n_fitted, x.shape[1])
+            n_fitted = max(n_fitted, given.sum())
         # Residuals vary less than what they estimate.
         share = max(1 - n_fitted / null.weights.sum(), 0.0)
         statistic = share * float(np.average(statistics, weights=weights))

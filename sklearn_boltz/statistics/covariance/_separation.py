@@ -8,7 +8,8 @@ Electronic Journal of Statistics 3, 259–289, 2009).
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh, null_space, orth
+from scipy.linalg import null_space, orth, solve_triangular
+from scipy.linalg.lapack import dpstrf
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, hstack
 
@@ -69,16 +70,19 @@ def separated_by_contrasts(contrasts, point, places, chances=None):
 
 
 def blind_directions(information):
-    """An orthonormal basis of the directions without information."""
-    scale = information.diagonal().max(initial=0)
-    try:
-        pivots = cholesky(information, check_finite=False).diagonal()
-        if pivots.min() ** 2 > ROUNDING * scale:
-            return np.zeros((len(information), 0))
-    except LinAlgError:
-        pass
-    values, vectors = eigh(information, check_finite=False)
-    return vectors[:, values <= ROUNDING * scale]
+    """An orthonormal basis of the directions without information.
+
+    By a Cholesky factor with pivots, which takes a tenth of the time of eigenvectors: what is left
+    after the last pivot is 0 to rounding, and the other parameters follow from the first.
+    """
+    n, scale = len(information), information.diagonal().max(initial=0)
+    if not scale:
+        return np.eye(n)
+    factor, pivots, rank, _ = dpstrf(information, tol=ROUNDING * scale)
+    follow = solve_triangular(factor[:rank, :rank], factor[:rank, rank:])
+    blind = np.empty((n, n - rank))
+    blind[pivots - 1] = np.vstack([-follow, np.eye(n - rank)])
+    return np.linalg.qr(blind)[0]
 
 
 def cone_span(directions, gains, places, theta):
