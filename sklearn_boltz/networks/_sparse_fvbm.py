@@ -279,7 +279,7 @@ class SparseFVBM(Network):
 
     ``alpha="auto"`` first fits the regression of each column on all others by the EBIC, as
     ``nodewise="or"`` does. In the second penalty, the K pairs that these select have the weights
-    w_jk = k / ‖J_jk‖, with the larger of their two norms, and other pairs are left out. Strong
+    w_jk = k / ‖J_jk‖, with the larger of two norms, 5 at most, and others are left out. Strong
     couplings are then hardly shrunk, so that no other pairs have to make up for what they lose, as
     with the lasso [6]_. The criterion is that of refits, as above, also of binary variables, but
     with the price c_1 by the false discovery rate: P(χ²_1 > c_1) = q (K / P) K / (K + 4). Here

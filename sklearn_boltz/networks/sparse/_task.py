@@ -47,6 +47,9 @@ LEAST_ROWS = 5
 CONSTANT = 1e-6
 # The norm of a coupling that the first choice might as well have left out.
 NEGLIGIBLE = 1e-6
+# That of a coupling which the second penalty hardly shrinks: with larger ones, as of numbers that
+# nearly determine each other, a path would begin so high that it ends before the weak pairs.
+MOST = 5.0
 
 
 class SparseTask:
@@ -176,7 +179,7 @@ class SparseTask:
         norms = group_norms(layout.groups, first.start, layout.n_groups)[layout.pairs]
         np.fill_diagonal(norms, 0)
         norms[norms < NEGLIGIBLE] = 0
-        return np.maximum(norms, norms.T)
+        return np.minimum(np.maximum(norms, norms.T), MOST)
 
     def _by_price(self, price, refitted, n_alphas=N_ALPHAS):
         def criterion_on(path):
