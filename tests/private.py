@@ -39,6 +39,7 @@ from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling import _sampling, _tempering
+from sklearn_boltz.networks.sparse import _network as _sparse_network
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty

@@ -37,7 +37,7 @@ MAY_IMPORT |= {
 # The folders of a family, from the lowest. Estimators and their bases are above all of them.
 FLOORS = {
     "restricted": ["model", "sampling", "mean_field", "training"],
-    "networks": ["sampling", "model", "location", "training", "categorical", "sparse"],
+    "networks": ["sampling", "model", "location", "training", "categorical", "features", "sparse"],
     "statistics": ["covariance"],
 }
 SURROUNDINGS = {"inspection", "datasets"}
@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_496, "classes": 273, "functions": 3582, "lines of tests": 31_276,
+    "lines of code": 29_533, "classes": 274, "functions": 3589, "lines of tests": 31_368,
     "lines of benchmarks": 8302,
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ from networks import categories, chain, fit, items, spins
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import zero_sum_slopes
 from rounding import within
+from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import chi2, false_discovery_control
@@ -31,7 +32,9 @@ from private import (
     PottsModel,
     PseudoLikelihood,
     SpinModel,
+    _sparse_network,
     descend,
+    of_order,
     price,
 )
 from private import SparsePenalty as Penalty
@@ -207,27 +210,33 @@ def test_by_node_against_logistic_regression():
 Q, KINDS = np.array([3, 4, 5, 2]), ["ordinal", "nominal", "ordinal", "ordinal"]
 
 
-def inverse_root(m, is_ordered):
-    """A⁻¹ of a column of m values, for contrasts; it maps a constant vector to 0."""
-    if not is_ordered:
-        return np.eye(m) - 1 / m
-    degrees = np.arange(1, m)
-    polynomials = np.linalg.qr(np.vander(np.arange(m), increasing=True))[0][:, 1:]
-    return polynomials / np.sqrt(degrees * (degrees + 1) / 2) @ polynomials.T
+def shares_of(codes, k):
+    counts = np.bincount(codes[codes[:, k] >= 0, k], minlength=Q[k])
+    return counts / counts.sum()
 
 
-def roots_of(kinds):
-    return [inverse_root(m, kind == "ordinal") for m, kind in zip(Q, kinds, strict=False)]
+def functions_of(codes, kinds):
+    """The functions of the values of all columns by which blocks have a norm."""
+    found = []
+    for k, kind in enumerate(kinds):
+        functions = np.linalg.qr(np.vander(np.arange(Q[k]), increasing=True))[0][:, 1:]
+        if kind == "ordinal" and Q[k] > 2:
+            p, bends = shares_of(codes, k), np.diff(functions, 2, axis=0)
+            covariance = functions.T @ (np.diag(p) - np.outer(p, p)) @ functions
+            roughness, vectors = eigh(bends.T @ bends, covariance)
+            functions = functions @ vectors / np.sqrt(2 * (1 + 0.3 * roughness))
+        found.append(functions)
+    return found
 
 
-def strength_of(codes, roots, i, j, standardize):
+def strength_of(codes, functions, kinds, i, j, standardize):
     """The weight of the norm of a pair, by the formula of the docstring."""
     weight = 0.5
     for k in (i, j):
-        p = np.bincount(codes[codes[:, k] >= 0, k], minlength=Q[k])
-        p = p / p.sum()
-        middle = np.diag(p) - np.outer(p, p) if standardize else np.eye(Q[k]) / Q[k]
-        weight *= np.sqrt(np.trace(roots[k] @ middle @ roots[k]) * Q[k])
+        p, is_smooth = shares_of(codes, k), kinds[k] == "ordinal" and Q[k] > 2
+        middle = np.diag(p) - np.outer(p, p) if standardize or is_smooth else np.eye(Q[k]) / Q[k]
+        variance = np.trace(functions[k].T @ middle @ functions[k])
+        weight *= np.sqrt(variance * (2 if is_smooth else Q[k]))
     return weight
 
 
@@ -237,7 +246,7 @@ def strength_of(codes, roots, i, j, standardize):
     kinds=st.sampled_from([KINDS, ["nominal"] * 4]),
 )  # fmt: skip
 def test_kkt_of_groups(seed, alpha, standardize, missing, kinds):
-    """With the norm of A_i J A_j, whose dual is that of A_i⁻¹ J A_j⁻¹."""
+    """The norm of K with J = F_i K F_jᵀ, and derivatives by K."""
     every = np.minimum(np.arange(5)[:, None], Q - 1)  # all values occur
     X = np.vstack([categories(200, Q, seed), every]).astype(float)
     if missing:
@@ -246,12 +255,13 @@ def test_kkt_of_groups(seed, alpha, standardize, missing, kinds):
     options = {"alpha": alpha, "standardize": standardize, "missing": "observed", "tol": 1e-9}
     model = SparseFVBM(columns=kinds, **options).fit(X)
     assert model.ordered_.tolist() == [kind == "ordinal" for kind in kinds[:3]] + [False]
-    codes, roots = np.where(np.isnan(X), -1, X).astype(np.int16), roots_of(kinds)
+    codes = np.where(np.isnan(X), -1, X).astype(np.int16)
+    functions = functions_of(codes, kinds)
     for i, j, slope, block in zero_sum_slopes(codes, Q, model, 1e-6):
-        strength = alpha * strength_of(codes, roots, i, j, standardize)
-        dual = roots[i] @ slope @ roots[j]
+        strength = alpha * strength_of(codes, functions, kinds, i, j, standardize)
+        dual = functions[i].T @ slope @ functions[j]
         if block.any():
-            scaled = np.linalg.pinv(roots[i]) @ block @ np.linalg.pinv(roots[j])
+            scaled = np.linalg.pinv(functions[i]) @ block @ np.linalg.pinv(functions[j]).T
             assert_allclose(dual, strength * scaled / np.linalg.norm(scaled), atol=1e-6)
         else:
             assert np.linalg.norm(dual) <= strength + 1e-6
@@ -259,7 +269,8 @@ def test_kkt_of_groups(seed, alpha, standardize, missing, kinds):
 
 def test_groups_against_a_general_solver():
     """All pairs are selected, where the penalty is smooth."""
-    X, alpha, roots = categories(200, Q, 4)[:, :3], 0.02, roots_of(KINDS)
+    X, alpha = categories(200, Q, 4)[:, :3], 0.02
+    functions = functions_of(X, KINDS[:3])
     model = SparseFVBM(columns=KINDS[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
     assert (model._pair_norms() > 0).sum() == 6
     problem = CategoricalPseudoLikelihood(X.astype(np.int16), Q[:3], np.ones(200))
@@ -268,11 +279,12 @@ def test_groups_against_a_general_solver():
         value, gradient = problem.evaluate(theta)
         value, gradient = -value / 200, -gradient / 200
         for i, j, place in problem.blocks():
-            left, right = np.linalg.pinv(roots[i]), np.linalg.pinv(roots[j])
-            scaled = left @ theta[place].reshape(Q[i], Q[j]) @ right
-            norm, strength = np.linalg.norm(scaled), alpha * strength_of(X, roots, i, j, False)
+            left, right = np.linalg.pinv(functions[i]), np.linalg.pinv(functions[j])
+            scaled = left @ theta[place].reshape(Q[i], Q[j]) @ right.T
+            strength = alpha * strength_of(X, functions, KINDS, i, j, False)
+            norm = np.linalg.norm(scaled)
             value += strength * norm
-            gradient[place] += (strength / norm * left @ scaled @ right).ravel()
+            gradient[place] += (strength / norm * left.T @ scaled @ right).ravel()
         return value, gradient
 
     start = np.random.default_rng(0).normal(size=problem.n_parameters) / 10
@@ -899,12 +911,13 @@ def ordered(X, **options):
 
 def test_squares_are_those_of_the_dense_network():
     X = categories(200, Q, 3)
-    ours = ordered(X, penalty="l2", alpha=0.05, tol=1e-10)
-    theirs = FVBMPseudoLikelihood(alpha=0.05, columns=KINDS, tol=1e-14).fit(X)
+    ours = ordered(X, penalty="l2", alpha=0.05, tol=1e-10, columns="nominal")
+    theirs = FVBMPseudoLikelihood(alpha=0.05, columns="nominal", tol=1e-14).fit(X)
     assert_allclose(ours.coupling_, theirs.coupling_, atol=2e-5)
+    ours = ordered(X, penalty="l2", alpha=0.05)
     with pytest.raises(ValueError, match="columns 0, 2 have.*Use FVBMPseudoLikelihood"):
         statistics.inference(ours, X)
-    assert_array_equal(ours.ordered_, theirs.ordered_)
+    assert ours.ordered_.tolist() == [True, False, True, False]
     assert not ordered(X, penalty="l2", alpha=0).ordered_.any()
 
 
@@ -966,6 +979,84 @@ def test_completed_items():
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
     model = SparseFVBM(columns="ordinal", alpha="cv", cv=3).fit(X)
     assert model.solver_ == "prox-newton" and (model._pair_norms() > 0)[chain(5)].all()
+
+
+# Numbers, whose couplings are smooth functions.
+
+
+def numbers_and_a_word(n):
+    """A number, another near its square, and a word by its sign."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    word = np.where(x + rng.normal(size=n) > 0, "up", "down")
+    return pd.DataFrame({"x": x, "y": x**2 + rng.normal(size=n), "word": word})
+
+
+def test_numbers_against_a_general_solver():
+    """By coefficients of the three smoothest functions; their cells have their shares."""
+    X, alpha, pairs = numbers_and_a_word(300), 0.01, [(0, 1), (0, 2), (1, 2)]
+    model = SparseFVBM(alpha=alpha, tol=1e-9).fit(X)
+    assert model.ordered_.tolist() == [True, True, False]
+    codes = model._encoder.encode(X).astype(int)
+    functions, bases, sizes = [], [], []
+    for k, n_values in enumerate(model.n_values_):
+        shares = np.bincount(codes[:, k]) / len(X)
+        values, base, size = np.array([[-1.0], [1]]) / np.sqrt(2), np.zeros(2), 4 * shares.prod()
+        if k < 2:
+            values = of_order(shares, model._encoder.columns[k].bins.means).features[:, :3]
+            base, size = np.log(shares), shares @ (values**2).sum(axis=1)
+            values = values / np.sqrt(2)
+        assert len(values) == n_values <= _sparse_network.MOST_GROUPS
+        functions.append(values), bases.append(base), sizes.append(size)
+    ends = np.cumsum([3, 3, 1, 9, 3, 3])[:-1]
+
+    def blocks_of(theta):
+        *fields, one, two, three = np.split(theta, ends)
+        return fields, [one.reshape(3, 3), two.reshape(3, 1), three.reshape(3, 1)]
+
+    def cost(theta):
+        fields, blocks = blocks_of(theta)
+        rows = [f[codes[:, k]] for k, f in enumerate(functions)]
+        total = [np.tile(field, (len(X), 1)) for field in fields]
+        value = 0.0
+        for (i, j), block in zip(pairs, blocks, strict=True):
+            total[i] += rows[j] @ block.T
+            total[j] += rows[i] @ block
+            value += alpha / 2 * np.sqrt(sizes[i] * sizes[j]) * np.linalg.norm(block)
+        for k, f in enumerate(functions):
+            log_p = log_softmax(total[k] @ f.T + bases[k], axis=1)
+            value -= log_p[np.arange(len(X)), codes[:, k]].mean()
+        return value
+
+    found = minimize(cost, np.full(22, 0.1), tol=1e-10)
+    assert_allclose(model.history_["log_pseudo_likelihood"][-1], -found.fun, atol=1e-6)
+    starts = np.cumsum(model.n_values_) - model.n_values_
+    for (i, j), block in zip(pairs, blocks_of(found.x)[1], strict=True):
+        left, right = (functions[k] - functions[k].mean(axis=0) for k in (i, j))
+        own = (slice(starts[k], starts[k] + model.n_values_[k]) for k in (i, j))
+        assert_allclose(model.coupling_[*own], left @ block @ right.T, atol=2e-3)
+
+
+def test_the_conditional_of_many_cells_is_near_that_of_groups(monkeypatch):
+    X = numbers_and_a_word(1000)
+    model = SparseFVBM(alpha=0.02).fit(X)
+    assert model.n_values_[0] > _sparse_network.MOST_GROUPS
+    monkeypatch.setattr(_sparse_network, "MOST_GROUPS", 64)
+    fine = SparseFVBM(alpha=0.02).fit(X)
+    off = model.coupling_ - fine.coupling_
+    assert np.linalg.norm(off) < 0.02 * np.linalg.norm(fine.coupling_)
+
+
+def test_a_bend_is_selected_and_what_does_not_interact_is_not():
+    """y is near the square of x, and the word depends on x alone."""
+    X = numbers_and_a_word(500)
+    model = SparseFVBM().fit(X)
+    assert np.argwhere(np.triu(model._pair_norms() > 0)).tolist() == [[0, 1], [0, 2]]
+    assert "coupling" not in model.path_ and model.path_.n_edges.max() >= 2
+    with pytest.raises(ValueError, match="columns 'x', 'y' have smooth functions.*other rows"):
+        statistics.bic(model, X)
+    found = statistics.bootstrap(model, X, 5, random_state=0).edge_frequency
+    assert found[0, 1] == found[0, 2] == 1
 
 
 # What there is to choose.

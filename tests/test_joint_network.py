@@ -156,7 +156,7 @@ def test_columns_of_numbers_only():
 
 def test_a_sparse_network_estimates_on_other_rows():
     class Sparse(SparseFVBM):
-        _need = SparseFVBM._need._replace(scored=("number", "auto"))
+        _need = SparseFVBM()._need._replace(scored=("number", "auto"))
 
     X = chain(400, 1)
     result = statistics.inference(Sparse(), X, split=0.5, random_state=0)

@@ -324,7 +324,7 @@ def test_whole_numbers_sum_to_what_rows_have_without_them(name):
 
 def test_sparse_networks_have_scores_but_no_terms_with_them():
     class Sparse(SparseFVBM):
-        _need = SparseFVBM._need._replace(scored=("number", "auto"))
+        _need = SparseFVBM()._need._replace(scored=("number", "auto"))
 
     X = wages(100)
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()

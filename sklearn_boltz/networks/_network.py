@@ -293,16 +293,20 @@ class Network(Drawing, Likelihoods):
 
         With a generator, the fit goes on to the maximum of the likelihood.
         """
-        kept = distinct_incomplete(rows.codes, rows.weights)
-        n_values, cyclic = rows.coding.n_values, self._encoder.declared("cyclic")
-        task = FeatureTask(*kept, n_values, self._positions(rows.coding), cyclic, generator)
-        task.label = self._label(rows.coding)
-        alpha = np.zeros((len(n_values),) * 2)
+        task = self._feature_task(rows, generator)
+        alpha = np.zeros((len(task.column_sizes),) * 2)
         steps = partial(task.steps, initial, n_draws, alpha)
         solver, n_rounds = "lbfgs", MOST_ROUNDS
         if generator is not None:
             solver, n_rounds = "sampling", MOST_ROUNDS + N_ROUNDS
         return task, solver, steps, self._monitor(n_rounds), {"alpha_": alpha}
+
+    def _feature_task(self, rows, generator=None):
+        kept = distinct_incomplete(rows.codes, rows.weights)
+        n_values, cyclic = rows.coding.n_values, self._encoder.declared("cyclic")
+        task = FeatureTask(*kept, n_values, self._positions(rows.coding), cyclic, generator)
+        task.label = self._label(rows.coding)
+        return task
 
     def _positions(self, coding):
         """Where values with an order lie on a line, or on a circle; None for columns without."""
@@ -489,6 +493,10 @@ class Network(Drawing, Likelihoods):
     def _is_chosen(self):
         """Whether the estimate is that of `fit`, with a ridge of its choice."""
         return False
+
+    def _smooth_columns(self):
+        """The columns whose couplings are fewer smooth functions than there are values."""
+        return np.empty(0, dtype=int)
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""

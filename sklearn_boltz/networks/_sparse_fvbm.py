@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import (
 
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks._rows import no_errors_of_ordered
+from sklearn_boltz.networks.sparse._network import FEW_STATES
 from sklearn_boltz.networks.sparse._path import neighbours
 from sklearn_boltz.networks.sparse._task import (
     LEAST_ROWS,
@@ -25,9 +26,10 @@ from sklearn_boltz.networks.sparse._task import (
 )
 from sklearn_boltz.networks.training._strength import least_strength
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
+from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._phrases import N_NAMES
 
-# Bins of a column of numbers.
+# Bins of a column of numbers without a penalty, and where tests look at it.
 MOST_BINS = 5
 # Of the EBIC.
 GAMMA = 0.25
@@ -122,10 +124,9 @@ class SparseFVBM(Network):
         of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
         name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
-        In ``"ordinal"`` columns and for bins of numbers (5 or a few more), neighbouring values
-        share strength: the norm of a block is smaller, the closer it is to a trend, linear in the
-        positions of the values. With ``alpha="auto"`` and ``"ebic"``, a pair may be selected as a
-        trend alone. See Notes.
+        Couplings of columns with an order and of numbers are smooth functions of their values. With
+        ``alpha="auto"`` and ``"ebic"``, a pair may be selected as a trend alone. See Notes. With
+        ``alpha=0`` numbers have 5 bins, and orders do not count.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells, as in `FVBMPseudoLikelihood`. `nodewise` and
@@ -174,8 +175,7 @@ class SparseFVBM(Network):
         Number of values of each variable.
 
     ordered_ : ndarray of bool of shape (n_features,)
-        The variables whose order the penalty takes into account: only those with more than two
-        values.
+        The variables whose couplings are smooth functions: only those with more than two values.
 
     values_ : ndarray of shape (2,)
         The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
@@ -197,7 +197,8 @@ class SparseFVBM(Network):
         ``intercept`` of the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape);
         ``n_edges``, the number of pairs, of shape (n,); and what was chosen by: ``criterion`` with
         ``alpha="auto"`` or ``ebic``, which are minimised, or ``cv_score``, the mean of held-out
-        rows in nats. With `nodewise`, row j of a coupling
+        rows in nats. Of tables with numbers in bins, a path has no ``coupling`` and ``intercept``,
+        which would be large. With `nodewise`, row j of a coupling
         has the coefficients of the regression of variable j, so it is not symmetric. ``n_edges``
         then counts the neighbours of each variable, and is, like the criterion, of shape (n,
         n_features). A fit on the path ends within a 1,000th of α, or within `tol` if that is
@@ -267,19 +268,19 @@ class SparseFVBM(Network):
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
     ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.
 
-    For columns with an order, the norm of a block J is ‖A_j J A_k‖, where A multiplies orthogonal
-    polynomials of degree k in the positions of the values of an ordered variable by √(k (k + 1)/2),
-    a trend by 1, and is 1 for other variables. This is the norm of the penalty of
-    `FVBMPseudoLikelihood`; with ``penalty="l2"`` both estimates are the same. A block is still kept
-    or set to 0 as a whole. In the weights, the trace of A⁻² on contrasts takes the place of q - 1,
-    and with `standardize` that of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance
-    of the one-hot columns.
+    Columns with an order, and numbers, have the three smoothest functions of those that
+    `FVBMPseudoLikelihood` has, the first of which is a trend, and all if there are five values or
+    fewer; a block is J = Φ_j K Φ_kᵀ, with the
+    values of the functions in Φ. Its norm is that of K, where a function has half of its variance,
+    as the contrasts of two values have. In the weights, σ is 1, and the sum of the variances of the
+    functions, of which that of a trend is 1, takes the place of q - 1. A block is still kept or set
+    to 0 as a whole.
     The criterion takes a block for a trend, one coupling in place of k, where its other couplings
     add less to -2 ℓ than to the price. For this choice, c_1 is 2 ln 2 larger.
 
     ``alpha="auto"`` first fits the regression of each column on all others by the EBIC, as
     ``nodewise="or"`` does. In the second penalty, the K pairs that these select have the weights
-    w_jk = k / ‖J_jk‖, with the larger of their two norms, and other pairs are left out. Strong
+    w_jk = k / ‖J_jk‖, with the larger of two norms, 5 at most, and others are left out. Strong
     couplings are then hardly shrunk, so that no other pairs have to make up for what they lose, as
     with the lasso [6]_. The criterion is that of refits, as above, also of binary variables, but
     with the price c_1 by the false discovery rate: P(χ²_1 > c_1) = q (K / P) K / (K + 4). Here
@@ -296,7 +297,8 @@ class SparseFVBM(Network):
 
     Couplings that were selected by the same rows have no ordinary standard errors; see
     :func:`~sklearn_boltz.statistics.inference` for a fit to other rows, and
-    :func:`~sklearn_boltz.statistics.bootstrap`.
+    :func:`~sklearn_boltz.statistics.bootstrap`. Information criteria count the couplings of all
+    values, and there are none where columns have fewer smooth functions.
 
     With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
     gain of a term is half the square of its score in standard deviations, adjusted for the
@@ -412,16 +414,21 @@ class SparseFVBM(Network):
         self.unseen = unseen
         self.verbose = verbose
 
-    # Few bins, as it is asked which columns interact: blocks of more are slow to select.
-    _need = Network._need._replace(most_bins=MOST_BINS)
     _further = "terms_", "term_weights_"
     # Of the first penalty, with a number as alpha: those of a fit of other rows.
     _given_norms = None
 
+    @property
+    def _need(self):
+        # Smooth functions of a number take finer bins; of all functions of few there are errors.
+        return Network._need._replace(most_bins=MOST_BINS if self.alpha == 0 else CELLS)
+
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
-        ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
-        task = self._task(rows, batches, ordered=ordered)
+        ordered = np.zeros(self.n_features_in_, dtype=bool)
+        if self.alpha != 0 and not rows.coding.is_binary:
+            ordered = np.array([p is not None for p in self._positions(rows.coding)])
+        task = self._feature_task(rows) if ordered.any() else self._task(rows, batches)
         sparse, found = self._sparse_task(task, rows)
         found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found
         select, max_iter = self._steps(rows, task, sparse.method, initial)
@@ -476,7 +483,7 @@ class SparseFVBM(Network):
         sparse = SparseTask(
             task, tol=self.tol, remedy="alpha > 0, for example alpha=0.01", penalty=self.penalty,
             l1_ratio=self.l1_ratio, edges=edges, nodewise=self.nodewise,
-            standardize=self.standardize,
+            standardize=self.standardize, keeps_path=not self._encoder.is_binned.any(),
         )  # fmt: skip
         if not isinstance(alpha, str):
             sparse.alpha = float(alpha)
@@ -520,8 +527,11 @@ class SparseFVBM(Network):
 
     def _warn_of_empty(self, sparse, rows):
         """Tell of pairs that Pearson's chi-squared test finds where no pair has been selected."""
-        pairs = sparse.candidates()
-        found = dependent_pairs(rows.codes, rows.weights, pairs)
+        pairs, n = sparse.candidates(), rows.coding.n_values
+        of_bins = np.where(
+            self._encoder.is_binned, rows.codes * np.minimum(MOST_BINS, n) // n, rows.codes
+        )
+        found = dependent_pairs(of_bins, rows.weights, pairs)
         if found:
             named = [" and ".join(map(self._column, pair)) for pair in found[:N_NAMES]]
             more = f"; and {len(found) - N_NAMES} more" if len(found) > N_NAMES else ""
@@ -634,6 +644,9 @@ class SparseFVBM(Network):
     def _has_selected(self):
         # On a path, also where α is 0, as no pair was left.
         return self.penalty != "l2" and (hasattr(self, "path_") or np.any(self.alpha_ != 0))
+
+    def _smooth_columns(self):
+        return np.flatnonzero(self.ordered_ & (self.n_values_ > FEW_STATES))
 
     def _no_errors(self):
         if self._has_selected():

@@ -13,6 +13,9 @@ from scipy.linalg.blas import daxpy
 from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.model._gauge import block_entries, contrast_basis
 
+# Entries of unit vectors that are 0.
+ROUNDING = 1e-12
+
 
 class BlockPenalty:
     """λ Σ_{i<j} ‖A_i J_ij A_j‖².
@@ -63,19 +66,13 @@ def metrics(n_values, ordered):
     return found
 
 
-def ordered_basis(n_values, ordered):
-    """Contrasts in which the norm of a block is that of `BlockPenalty`, (Q, Σ (q_i - 1)).
-
-    The block K with J = B_i K B_jᵀ has the norm of A_i J A_j. Columns of B_i are orthogonal, those
-    of an ordered column are polynomials, the first one the trend. The second result are the squared
-    norms of the columns of B, 1 where there is no order.
-    """
-    if not ordered.any():
-        return contrast_basis(n_values), np.ones(n_values.sum() - len(n_values))
-    blocks = [contrast_basis([m]) for m in n_values]
-    costs, metric = [np.ones(m - 1) for m in n_values], metrics(n_values, ordered)
-    for j in np.flatnonzero(ordered):
-        values, vectors = eigh(metric[j])
-        costs[j], blocks[j] = values[1:], vectors[:, 1:]
-    squares = 1 / np.concatenate(costs)
-    return block_diag(*blocks) * np.sqrt(squares), squares
+def trend_basis(n_values, trends):
+    """Orthonormal contrasts, (Q, Σ (q_i - 1)); polynomials of a column with a trend, the first."""
+    if not trends.any():
+        return contrast_basis(n_values)
+    blocks, metric = [contrast_basis([m]) for m in n_values], metrics(n_values, trends)
+    for j in np.flatnonzero(trends):
+        blocks[j] = eigh(metric[j])[1][:, 1:]
+    basis = block_diag(*blocks)
+    basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
+    return basis

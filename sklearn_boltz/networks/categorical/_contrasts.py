@@ -11,7 +11,7 @@ A column with a trend has couplings of its first contrast alone, the centred num
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
+from sklearn_boltz.networks.categorical._block_penalty import trend_basis
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
@@ -22,8 +22,6 @@ from sklearn_boltz.networks.model._gauge import (
 from sklearn_boltz.networks.model._model import log_softmax
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 
-# Entries of unit vectors that are 0.
-ROUNDING = 1e-12
 # Contrasts of a column that a product of matrices for each two of them is fast for.
 FEW = 8
 # Rows at once otherwise.
@@ -57,11 +55,7 @@ class Contrasts(Objective):
     def __init__(self, problem, basis=None):
         self.problem, self.total = problem, problem.total
         self.weights, self.n_values = problem.cells.weights, problem.n_values
-        if basis is None:
-            basis, squares = ordered_basis(self.n_values, problem.trends)
-            basis = basis / np.sqrt(squares)
-            basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
-        self.basis = basis
+        self.basis = trend_basis(self.n_values, problem.trends) if basis is None else basis
         self.column = column_of_state(self.n_values - 1)
         is_first = np.diff(self.column, prepend=-1) > 0
         self.coupled = is_first | ~problem.trends[self.column]

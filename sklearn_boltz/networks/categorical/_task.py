@@ -100,10 +100,7 @@ class CodesTask(Task):
 
     def problem_of(self, codes, weights):
         """The pseudo-likelihood of distinct rows of the same table, without a penalty."""
-        problem, codes = self.problem, self._numbered(codes)
-        return CategoricalPseudoLikelihood(
-            codes, problem.n_values, weights, ordered=problem.ordered
-        )
+        return CategoricalPseudoLikelihood(self._numbered(codes), self.n_fitted, weights)
 
     def rows(self):
         """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""

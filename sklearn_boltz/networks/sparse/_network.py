@@ -3,24 +3,31 @@
 Both are sums of regressions, of each column on the others. The features of these are centred, as
 rare values are nearly collinear with an intercept otherwise. Jointly the two couplings of a pair
 are one parameter; by node (`nodewise`) they are two, and the regressions are separate parts of the
-problem. Categorical columns are given by their contrasts, so that every pair of columns has a
-block of parameters, whose norm is that of the block of the coupling in the zero-sum gauge; binary
-columns have one parameter a pair.
+problem. Categorical columns are given by functions of their states, so that every pair of columns
+has a block of parameters: contrasts where states have no order, by which the norm of a block is
+that of the coupling in the zero-sum gauge, and else a few smooth functions. Binary columns have one
+parameter a pair.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
+from scipy.linalg import block_diag
 
-from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.networks.model._gauge import column_of_state, state_slices
+from sklearn_boltz.networks.features._residuals import residuals
+from sklearn_boltz.networks.model._gauge import (
+    column_of_state,
+    contrast_basis,
+    state_slices,
+)
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
 
-# Rows whose features are in the cache together.
-BLOCK_ROWS = 1024
+# Smooth functions of a column with an order, of which the first is its trend; of few states all.
+N_SMOOTH, FEW_STATES = 3, 5
+# Groups of neighbouring states at most.
+MOST_GROUPS = 24
 
 
 class Layout:
@@ -124,21 +131,21 @@ class State(NamedTuple):
     theta : ndarray of shape (n_parameters,)
     losses : ndarray of shape (d,)
         Minus the mean over the rows of ln p(x_j | others), of each column.
-    means : list of ndarray
-        Of each column: the conditional mean of its spin, of shape (n,), or the probabilities of its
-        states, of shape (q, n).
+    left : list of ndarray
+        Of each column: the conditional mean of its spin, of shape (n,), or by how much the
+        probabilities of its states or their groups exceed those of the rows, times the weight.
     """
 
     theta: np.ndarray
     losses: np.ndarray
-    means: list
+    left: list
 
-    def changed(self, nodes, theta, losses, means):
-        """That at another θ, which changes the losses and means of some columns."""
-        whole, every = self.losses.copy(), list(self.means)
+    def changed(self, nodes, theta, losses, left):
+        """That at another θ, which changes the losses of some columns."""
+        whole, every = self.losses.copy(), list(self.left)
         whole[nodes] = losses
-        for node, mean in zip(nodes, means, strict=True):
-            every[node] = mean
+        for node, own in zip(nodes, left, strict=True):
+            every[node] = own
         return State(theta, whole, every)
 
 
@@ -199,7 +206,7 @@ class SpinNetwork:
     def slopes(self, state, nodes, out):
         """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
         problem = self.problem
-        weighted = np.array([state.means[j] for j in nodes]) * problem.weights
+        weighted = np.array([state.left[j] for j in nodes]) * problem.weights
         out[nodes] = (weighted @ self._features.T - self._moments[nodes]) / self.total
         out[nodes, nodes] = (weighted.sum(axis=1) - problem.means[nodes]) / self.total
         return out
@@ -210,7 +217,7 @@ class SpinNetwork:
         `used` tells, for each s, whether the coupling to it, or the intercept, is one of them.
         """
         problem = self.problem
-        weights = problem.weights * (1 - state.means[j] ** 2)
+        weights = problem.weights * (1 - state.left[j] ** 2)
         if problem.observed is not None:
             weights *= problem.observed[j]
         columns = np.flatnonzero(used[j])
@@ -220,141 +227,180 @@ class SpinNetwork:
         return self.layout.places[j, columns], (weighted @ x.T).astype(np.float64)
 
 
-class ContrastNetwork:
+class Functions(NamedTuple):
+    """Functions of the states of a column, by which its couplings are described.
+
+    Attributes
+    ----------
+    values : ndarray of shape (q, k)
+    inverse : ndarray of shape (k, q)
+        From a function of the states to coefficients, except for a constant.
+    log_base : ndarray of shape (q,)
+        What intercepts have besides them.
+    group : ndarray of int of shape (q,)
+        Of each state. The column's own conditional is one of groups, of at most `MOST_GROUPS`
+        neighbours where values have an order: their means tell as much of a few smooth functions.
+    of_groups, base_of_groups : ndarray of shape (n_groups, k) and (n_groups,)
+        `values` and `log_base` of the groups.
+    scale, size : float
+        The size is the variance of all functions of equally frequent states, times the scale. That
+        of two states is 1, and q - 1 without an order.
+    n_trends : int
+        The first ones, which a trend has.
+    """
+
+    values: np.ndarray
+    inverse: np.ndarray
+    log_base: np.ndarray
+    group: np.ndarray
+    of_groups: np.ndarray
+    base_of_groups: np.ndarray
+    scale: float
+    size: float
+    n_trends: int
+
+    @classmethod
+    def of(cls, n_states, basis, has_trend):
+        """Contrasts, or the smoothest functions of a basis, in ratio to those of two states."""
+        if basis is None or basis.is_nominal:
+            values, base, rank = contrast_basis([n_states]), np.zeros(n_states), n_states - 1
+            own = np.arange(n_states), values, base
+            return cls(values, values.T, base, *own, n_states, rank, rank)
+        n_functions = N_SMOOTH if n_states > FEW_STATES else n_states - 1
+        values, n_groups = basis.features[:, :n_functions] / np.sqrt(2), min(n_states, MOST_GROUPS)
+        weighted, group = values.T * basis.shares, np.arange(n_states) * n_groups // n_states
+        variance, shares = weighted @ values, np.bincount(group, basis.shares)
+        inverse, base = np.linalg.solve(variance, weighted), np.log(basis.shares)
+        # In the zero-sum gauge.
+        values, middle = values - values.mean(axis=0), base.mean()
+        means = np.array([np.bincount(group, own) for own in values.T * basis.shares])
+        own = group, means.T / shares[:, None], np.log(shares) - middle
+        n_trends, size = 1 if has_trend else len(variance), 2 * np.trace(variance)
+        return cls(values, inverse, base - middle, *own, 2, size, n_trends)
+
+
+class FunctionNetwork:
     """Network of categorical columns.
 
     Parameters
     ----------
     problem : CategoricalPseudoLikelihood
-        Its penalty is not looked at, except for which columns are ordered.
+        Its penalty is not looked at.
     nodewise : bool
+    functions : list of Functions
+        Of the columns.
 
     Attributes
     ----------
     sizes : ndarray of shape (d,)
-        The sum of the squares of the contrasts of each column, q - 1 where there is no order.
-    n_trends : ndarray of int of shape (d,)
-        The number of contrasts that a trend has: 1 of ordered columns, q - 1 of others.
+        Those of the functions, q - 1 where there is no order.
+    ranks, n_trends : ndarray of int of shape (d,)
+        The number of functions of each column, and of those that a trend has.
     is_bent : ndarray of bool of shape (n_parameters + 1,)
         The parameters that trends do not have.
     """
 
     is_categorical = True
 
-    def __init__(self, problem, nodewise):
-        size, self._ordered = problem.n_values - 1, problem.ordered
+    def __init__(self, problem, nodewise, functions):
         self.problem, self.total, self.n_values = problem, problem.total, problem.n_values
-        self._basis, self._squares = ordered_basis(self.n_values, self._ordered)
-        column, self.n_columns = column_of_state(size), len(size)
-        self.sizes = np.bincount(column, self._squares, len(size))
-        self.n_trends = np.where(self._ordered, 1, size)
-        self._states, self._own = state_slices(self.n_values), state_slices(size)
-        self._bases = [self._basis[both] for both in zip(self._states, self._own, strict=True)]
-        codes, weights = problem.cells.codes, problem.cells.weights
-        self._features = features = np.empty((len(column), len(codes)))
-        for own, basis, states in zip(self._own, self._bases, codes.T, strict=True):
-            # A row of 0 at the end, for the missing cells.
-            features[own] = np.append(basis, np.zeros((1, basis.shape[1])), axis=0).T[:, states]
-        self._weights, self._sums = weights * (codes.T >= 0), features @ weights
-        self._blocks = list(gen_batches(len(codes), BLOCK_ROWS))
-        self.layout = layout = Layout(column, nodewise, self._sums / self.total)
-        self._moments = np.zeros((len(column),) * 2)
-        for rows in self._blocks:
-            weighted = features[:, rows] * weights[rows]
-            features[:, rows] -= layout.shift[:, None]
-            self._moments += weighted @ features[:, rows].T
-        self.spread = self._spread()
-        is_first = np.diff(column, prepend=-1) > 0
-        trend = is_first | ~self._ordered[column]
+        self._functions, self.n_columns = functions, len(functions)
+        self.sizes = np.array([f.size for f in functions], dtype=float)
+        self.ranks = np.array([f.values.shape[1] for f in functions])
+        self.n_trends = np.array([f.n_trends for f in functions])
+        self._own = state_slices(self.ranks)
+        self._basis = block_diag(*(f.values for f in functions))
+        self._log_base = np.concatenate([f.log_base for f in functions])
+        codes, self._weights = problem.cells.codes, problem.cells.weights
+        column = column_of_state(self.ranks)
+        self._features = np.empty((len(codes), len(column)))
+        self._groups = np.empty((len(functions), len(codes)), dtype=np.int32)
+        for i, (own, f) in enumerate(zip(self._own, functions, strict=True)):
+            # The last ones are for missing cells.
+            self._features[:, own] = np.pad(f.values, ((0, 1), (0, 0)))[codes[:, i]]
+            self._groups[i] = np.append(f.group, -1)[codes[:, i]]
+        shift = self._weights @ self._features / self.total
+        self._features -= shift
+        self.layout = layout = Layout(column, nodewise, shift)
+        counts = [problem.counts()[states] for states in state_slices(self.n_values)]
+        self.spread = np.array(list(map(spread_of, functions, counts)))
+        # What the shares of states in their groups add to the losses.
+        inside = [f.base_of_groups[f.group] - f.log_base for f in functions]
+        self._constants = np.array([n @ own for n, own in zip(counts, inside, strict=True)])
+        place = np.concatenate([np.arange(rank) for rank in self.ranks])
+        trend = place < self.n_trends[column]
         bent = ~np.outer(trend, trend)
         np.fill_diagonal(bent, False)
         self.is_bent = np.zeros(layout.n_parameters + 1, dtype=bool)
         self.is_bent[layout.places] = bent
 
-    def _spread(self):
-        """√(1 - Σ p²) in ratio to that of equally frequent values.
-
-        Of columns of ±1 it is the standard deviation. Of ordered columns, √ of the trace of the
-        covariance of the contrasts takes the place.
-        """
-        begins = np.cumsum(self.n_values) - self.n_values
-        counts = self.problem.counts()
-        known = np.maximum(np.add.reduceat(counts, begins), 1e-300)
-        rates = counts / np.repeat(known, self.n_values)
-        squares = np.add.reduceat(rates**2, begins)
-        spread = (1 - squares) / (1 - 1 / self.n_values)
-        for i in np.flatnonzero(self._ordered):
-            p, basis = rates[self._states[i]], self._bases[i]
-            trace = (p @ (basis - p @ basis) ** 2).sum()
-            spread[i] = trace * self.n_values[i] / self.sizes[i]
-        return np.sqrt(np.maximum(spread, 0))
-
     def theta(self, theta):
         """θ of the network from that of the problem."""
-        problem, inverse = self.problem, self._basis / self._squares
+        problem, inverse = self.problem, block_diag(*(f.inverse for f in self._functions))
         coupling, intercept = problem.unpack(problem.gauged(theta))
-        return self.layout.vector(inverse.T @ coupling @ inverse, inverse.T @ intercept)
+        return self.layout.vector(
+            inverse @ coupling @ inverse.T, inverse @ (intercept - self._log_base)
+        )
 
     def of_problem(self, coupling, intercept):
         """θ of the problem, from a symmetric coupling and an intercept."""
         basis = self._basis
-        return self.problem.pack(basis @ coupling @ basis.T, basis @ intercept)
+        return self.problem.pack(basis @ coupling @ basis.T, self._log_base + basis @ intercept)
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
         coupling, intercept = self.layout.centred(theta)
         nodes = np.arange(self.n_columns) if nodes is None else nodes
-        linear = intercept * self._sums + (self._moments * coupling).sum(axis=1)
-        losses = np.array([-linear[self._own[i]].sum() for i in nodes])
-        weights = np.column_stack([intercept, coupling])
-        weights = np.concatenate([self._bases[i] @ weights[self._own[i]] for i in nodes])
-        means = [np.empty((self.n_values[i], self._features.shape[1])) for i in nodes]
-        for rows in self._blocks:
-            fields = weights[:, 1:] @ self._features[:, rows]
-            fields += weights[:, :1]
-            for k, states in enumerate(state_slices(self.n_values[nodes])):
-                field, known = fields[states], self._weights[nodes[k], rows]
-                largest = field.max(axis=0)
-                chances = np.exp(np.subtract(field, largest, out=field), out=field)
-                sums = chances.sum(axis=0)
-                np.divide(chances, sums, out=means[k][:, rows])
-                losses[k] += known @ (np.log(sums) + largest)
-        losses /= self.total
-        return (
-            State(theta, losses, means) if old is None else old.changed(nodes, theta, losses, means)
-        )
+        losses, left = np.empty(len(nodes)), []
+        for k, i in enumerate(nodes):
+            own, functions = self._own[i], self._functions[i]
+            fields = self._features @ coupling[own].T + intercept[own]
+            fields = fields @ functions.of_groups.T
+            base, offsets = functions.base_of_groups, np.array([0, fields.shape[1]])
+            value = residuals(fields, base, offsets, self._groups[i][:, None], self._weights)
+            losses[k] = (self._constants[i] - value) / self.total
+            left.append(fields)
+        if old is None:
+            return State(theta, losses, left)
+        return old.changed(nodes, theta, losses, left)
 
     def slopes(self, state, nodes, out):
         """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
-        states = state_slices(self.n_values[nodes])
-        by_field = np.zeros((states[-1].stop if states else 0, 1 + len(self._features)))
-        for rows in self._blocks:
-            weighted = [state.means[i][:, rows] * self._weights[i, rows] for i in nodes]
-            weighted = np.concatenate(weighted)
-            by_field[:, 0] += weighted.sum(axis=1)
-            by_field[:, 1:] += weighted @ self._features[:, rows].T
-        for i, own_states in zip(nodes, states, strict=True):
-            own, slopes = self._own[i], self._bases[i].T @ by_field[own_states]
-            out[own] = slopes[:, 1:] - self._moments[own]
+        for i in nodes:
+            own, left = self._own[i], state.left[i] @ self._functions[i].of_groups
+            out[own] = left.T @ self._features / self.total
             places = np.arange(own.start, own.stop)
-            out[places, places] = slopes[:, 0] - self._sums[own]
-            out[own] /= self.total
+            out[places, places] = left.sum(axis=0) / self.total
         return out
 
     def curvature(self, state, i, used):
         """Second derivatives of the loss of column i by some parameters, and which these are."""
         layout, own = self.layout, np.flatnonzero(self.layout.column == i)
         others = np.flatnonzero(used[own[0]] & (layout.column != i))
-        x = np.ones((1 + len(others), self._features.shape[1]), np.float32)
-        x[1:] = self._features[others]
-        weights = self._weights[i] / self.total
-        block = softmax_information(self._bases[i], state.means[i].T, x.T, weights)
+        x = np.ones((len(self._features), 1 + len(others)), np.float32)
+        x[:, 1:] = self._features[:, others]
+        chances, group = state.left[i] / self._weights[:, None], self._groups[i]
+        known = np.flatnonzero(group >= 0)
+        chances[known, group[known]] += 1
+        weights = self._weights * (group >= 0) / self.total
+        block = softmax_information(self._functions[i].of_groups, chances, x, weights)
         places = np.column_stack([layout.places[own, own], layout.places[np.ix_(own, others)]])
         return places.ravel(), block.reshape(places.size, -1).astype(np.float64)
 
 
-def network_of(problem, nodewise):
-    """The network of a pseudo-likelihood of binary or of categorical columns."""
+def spread_of(functions, counts):
+    """√ of the variance of functions of states that occur so often, in ratio to their size.
+
+    Of columns of ±1 it is the standard deviation, and of others without an order √(1 - Σ p²) in
+    ratio to that of equally frequent values.
+    """
+    p, values = counts / max(counts.sum(), 1e-300), functions.values
+    variance = (p @ (values - p @ values) ** 2).sum()
+    return np.sqrt(max(variance * functions.scale / functions.size, 0))
+
+
+def network_of(problem, nodewise, functions):
+    """The network of a pseudo-likelihood of binary columns, or of categorical ones."""
     if isinstance(problem, PseudoLikelihood):
         return SpinNetwork(problem, nodewise)
-    return ContrastNetwork(problem, nodewise)
+    return FunctionNetwork(problem, nodewise, functions)

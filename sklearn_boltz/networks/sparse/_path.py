@@ -194,8 +194,8 @@ def prices(network, single):
     """Prices of the block of each pair, and of its trend, of shape (d, d); see `price`."""
     if not network.is_categorical:
         return np.full((2, network.n_columns, network.n_columns), single)
-    size = network.n_values - 1
-    k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
+    ranks, trends = network.ranks, network.n_trends
+    k, k_trend = np.outer(ranks, ranks), np.outer(trends, trends)
     one = np.where(k_trend < k, single + 2 * np.log(2), single)
     return price(k, one), price(k_trend, one)
 

@@ -61,7 +61,7 @@ class Solver:
 
     Parameters
     ----------
-    network : SpinNetwork or ContrastNetwork
+    network : SpinNetwork or FunctionNetwork
     weights : ndarray of shape (n_groups,)
         Of the penalties of groups; 0 for intercepts.
     form : callable

@@ -9,8 +9,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
+from sklearn_boltz.networks.features._task import FeatureTask
 from sklearn_boltz.networks.model._gauge import column_of_state, reduce_blocks, state_offsets
-from sklearn_boltz.networks.sparse._network import network_of
+from sklearn_boltz.networks.sparse._network import Functions, network_of
 from sklearn_boltz.networks.sparse._path import (
     alpha_grid,
     ebic_price,
@@ -46,6 +47,9 @@ LEAST_ROWS = 5
 CONSTANT = 1e-6
 # The norm of a coupling that the first choice might as well have left out.
 NEGLIGIBLE = 1e-6
+# That of a coupling which the second penalty hardly shrinks: with larger ones, as of numbers that
+# nearly determine each other, a path would begin so high that it ends before the weak pairs.
+MOST = 5.0
 
 
 class SparseTask:
@@ -54,7 +58,8 @@ class SparseTask:
     Parameters
     ----------
     task : Task or CodesTask
-        Without a penalty of its own.
+        Without a penalty of its own. With a `FeatureTask`, columns with an order have smooth
+        functions.
     tol : float
     remedy : str
         What makes sure of a maximum where there is no penalty.
@@ -66,6 +71,8 @@ class SparseTask:
     nodewise : {False, "and", "or"}, default=False
         Whether each column is fitted by itself, and which pairs are then kept.
     standardize : bool, default=False
+    keeps_path : bool, default=True
+        Whether the couplings of a path are kept: a hundred matrices of all values.
 
     Attributes
     ----------
@@ -79,7 +86,7 @@ class SparseTask:
 
     def __init__(
         self, task, *, tol, remedy, penalty="l2", l1_ratio=0.0, edges=None, nodewise=False,
-        standardize=False,
+        standardize=False, keeps_path=True,
     ):  # fmt: skip
         self.task, self.alpha, self.tol = task, 0.0, tol
         is_binary = isinstance(task.problem, PseudoLikelihood)
@@ -91,13 +98,28 @@ class SparseTask:
         self.standardize = standardize and penalty != "l2"
         self.is_of_blocks = penalty not in ("l1", "elasticnet", "l2")
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
-        self.start, self.norms, self.remedy = None, None, remedy
+        self.start, self.norms, self.remedy, self.keeps_path = None, None, remedy, keeps_path
         self._expansions = None
 
     @cached_property
     def network(self):
         """That of the problem."""
-        return network_of(self.task.problem, self.nodewise)
+        return self.network_of(self.task.problem)
+
+    def network_of(self, problem):
+        """The network of a problem of the same columns."""
+        return network_of(problem, self.nodewise, self.functions)
+
+    @cached_property
+    def functions(self):
+        """Those of each column that varies; None if all are binary."""
+        task = self.task
+        if isinstance(task.problem, PseudoLikelihood):
+            return None
+        bases, has_trend = [None] * len(task.varying), ~np.zeros(len(task.varying), dtype=bool)
+        if isinstance(task, FeatureTask):
+            bases, has_trend = task.bases(), ~task.cyclic[task.varying]
+        return list(map(Functions.of, task.n_fitted, bases, has_trend))
 
     @property
     def method(self):
@@ -157,7 +179,7 @@ class SparseTask:
         norms = group_norms(layout.groups, first.start, layout.n_groups)[layout.pairs]
         np.fill_diagonal(norms, 0)
         norms[norms < NEGLIGIBLE] = 0
-        return np.maximum(norms, norms.T)
+        return np.minimum(np.maximum(norms, norms.T), MOST)
 
     def _by_price(self, price, refitted, n_alphas=N_ALPHAS):
         def criterion_on(path):
@@ -170,7 +192,7 @@ class SparseTask:
 
         def of_rows(rows):
             kept = distinct_incomplete(*informative(codes[rows], weights[rows]))
-            return network_of(self.task.problem_of(*kept), self.nodewise)
+            return self.network_of(self.task.problem_of(*kept))
 
         folds = [
             (self._begin(of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
@@ -207,9 +229,10 @@ class SparseTask:
         else:
             alpha = self.alpha = float(alpha[0])
             alphas, criterion, n_edges = alphas[:, 0], criterion[:, 0], degrees.sum(axis=1) // 2
-        matrices = zip(*(path_matrices(self, theta) for theta in thetas), strict=True)
-        coupling, intercept = map(np.array, matrices)
-        path = Bunch(alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges)
+        path = Bunch(alphas=alphas, n_edges=n_edges)
+        if self.keeps_path:
+            matrices = zip(*(path_matrices(self, theta) for theta in thetas), strict=True)
+            path.coupling, path.intercept = map(np.array, matrices)
         path[name] = -criterion if name == "cv_score" else criterion
         return {"alpha_": alpha, "alphas_": alphas, "path_": path}
 
@@ -267,7 +290,7 @@ class SparseTask:
         couplings, and one leads to the next in a few iterations, which do not count.
         """
         own = problem is self.task.problem
-        network = self.network if own else network_of(problem, self.nodewise)
+        network = self.network if own else self.network_of(problem)
         solver, alpha = self.solver(network), np.broadcast_to(self.alpha, network.layout.n_parts)
         if not own and self._expansions is not None:  # of the round of EM before
             solver.expansions = self._expansions
@@ -320,11 +343,14 @@ class SparseTask:
 
     def _without_penalty(self, point):
         """That the maximum may be at infinity."""
-        coupling = self.task.network(point.theta)[0]
+        coupling, sizes = self.task.network(point.theta)[0], self.task.column_sizes
+        if isinstance(self.task, FeatureTask):  # a trend may be steep
+            smooth = np.array([p is not None for p in self.task.positions])[column_of_state(sizes)]
+            coupling = np.where(np.outer(smooth, smooth), 0, coupling)
         r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
         if abs(coupling[r, s]) < STRONG:
             return None
-        one, other = map(self.task.label, column_of_state(self.task.column_sizes)[[r, s]])
+        one, other = map(self.task.label, column_of_state(sizes)[[r, s]])
         return (
             f"The coupling of {one} and {other} is {coupling[r, s]:.2g}: "
             "some of their values hardly ever, or never, occur together, and the log "

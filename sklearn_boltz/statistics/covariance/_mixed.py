@@ -19,8 +19,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri, softmax
 
-from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
-from sklearn_boltz.networks.categorical._contrasts import ROUNDING
+from sklearn_boltz.networks.categorical._block_penalty import trend_basis
 from sklearn_boltz.networks.model._gauge import state_slices
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 from sklearn_boltz.networks.training._solvers import solver_of
@@ -178,9 +177,7 @@ def levels_of(codes, known, is_trend):
 @cache
 def contrasts(n_levels, is_trend):
     """Those of the levels of a column, orthonormal; of levels in order, the first is the trend."""
-    basis, squares = ordered_basis(np.array([n_levels]), np.array([is_trend]))
-    basis = basis / np.sqrt(squares)
-    basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
+    basis = trend_basis(np.array([n_levels]), np.array([is_trend]))
     basis.flags.writeable = False
     return basis
 

@@ -62,6 +62,13 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
+    smooth = network._smooth_columns()
+    if len(smooth):
+        raise ValueError(
+            f"{type(network).__name__}: information criteria count the couplings of all values, "
+            f"and {network._have(smooth)} smooth functions. "
+            "Compare models by `score` of other rows."
+        )
     d, coding = network.n_features_in_, network._encoder.coding
     n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
     # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
