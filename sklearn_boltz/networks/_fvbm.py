@@ -97,7 +97,8 @@ class FVBMPseudoLikelihood(Network):
         4,096 completions is completed by `n_draws` draws, new ones in each of 20 rounds. If all
         completions together have more than 524,288 cells, so are the rows with the most
         completions. With ``alpha="auto"`` and columns of more than two values, all incomplete rows
-        are completed by draws, in 30 rounds, and the result is the mean of the last ten.
+        are completed by draws, in 30 rounds, or up to 60 while the objective rises, and the result
+        is the mean of the last ten.
         ``"observed"`` leaves out the terms of missing cells and their contributions to others. It
         is faster, as it needs a single fit, and slightly biased. Rows without an observed cell are
         ignored.
@@ -242,8 +243,8 @@ class FVBMPseudoLikelihood(Network):
 
     If some columns have more than two values, the couplings of a pair are those of functions of
     both columns, J(a, b) = φ(a)ᵀ K ψ(b). Columns without an order have a function for each value.
-    Columns with an order, and numbers, have up to 15 that are linear between knots at quantiles,
-    uncorrelated, and the smoothest first. A function of roughness ρ, the sum of its squared second
+    Columns with an order, and numbers, have up to 15 (with n > 4,096 rows about the cube root of n, to
+    24) that are linear between knots at quantiles, uncorrelated, and the smoothest first. A function of roughness ρ, the sum of its squared second
     differences at the knots, has the variance 1 / (1 + 0.3 ρ). The prior of K_mm' is normal, with
     variance v r_m r_m': v is that of the pair, and r_m that of the m-th smoothest functions, of all
     columns with an order. Both are estimated with the couplings, as means of K² and of the variance

@@ -12,7 +12,8 @@ import numpy as np
 # Functions of values without an order at most: rare values have one together.
 MOST_VALUES = 256
 # Hats of a column, at quantiles of its states, of all columns together, about, and rows for each.
-FEWEST_KNOTS, MOST_KNOTS, MOST_HATS, ROWS_PER_KNOT = 4, 16, 320, 10
+# Where the cube root of the rows is more than `MANY_KNOTS`, it is so many, up to `MOST_KNOTS`.
+FEWEST_KNOTS, MANY_KNOTS, MOST_KNOTS, MOST_HATS, ROWS_PER_KNOT = 4, 16, 25, 320, 10
 # How much less rough functions have than smooth ones, before this is estimated: a function of
 # roughness r counts 1 / (1 + TAU r) times.
 TAU = 0.3
@@ -61,7 +62,8 @@ def of_values(shares):
 
 def n_knots(n_columns, n_rows):
     """The number of knots of each of this many columns with an order, at most."""
-    most = np.clip(n_rows / ROWS_PER_KNOT, FEWEST_KNOTS - 1, MOST_KNOTS)
+    many = np.clip(np.cbrt(n_rows), MANY_KNOTS, MOST_KNOTS)
+    most = np.clip(n_rows / ROWS_PER_KNOT, FEWEST_KNOTS - 1, many)
     return int(np.clip(MOST_HATS / max(n_columns, 1), FEWEST_KNOTS, most))
 
 
@@ -72,7 +74,7 @@ def n_features(kinds, n_values, n_rows):
     return np.minimum(n_values, most).sum()
 
 
-def of_order(shares, positions, most_knots=MOST_KNOTS):
+def of_order(shares, positions, most_knots=MANY_KNOTS):
     """Smooth functions of states at some positions, linear between knots.
 
     Functions f = Σ_m c_m hat_m have the roughness Σ (c_m - 2 c_{m+1} + c_{m+2})². Those of the
@@ -82,7 +84,7 @@ def of_order(shares, positions, most_knots=MOST_KNOTS):
     return _of_hats(hats, shares, lambda values: values)
 
 
-def of_cycle(shares, positions, most_knots=MOST_KNOTS):
+def of_cycle(shares, positions, most_knots=MANY_KNOTS):
     """Functions of states on a circle, in turns from 0 to 1: the last is next to the first.
 
     With equal shares, they are sines and cosines.

@@ -17,15 +17,19 @@ from sklearn_boltz.networks.features._prior import CouplingPrior
 from sklearn_boltz.networks.features._steps import Scaling
 from sklearn_boltz.numerics._lbfgs import Lbfgs
 
-# Rounds with completions, and how many of the last are averaged.
-N_ROUNDS, N_AVERAGED = 30, 10
-# Rounds of estimates of the prior without completions, and rounds at most.
+# Rounds with completions, and how many of the last are averaged. If the objective is higher by more
+# in the second half of these than in the first, in nats a cell, others follow: strongly related
+# columns need them.
+N_ROUNDS, N_AVERAGED, RISING = 30, 10, 5e-3
+# Rounds of estimates of the prior without completions, and rounds at most, of all fits.
 N_ESTIMATES, MOST_ROUNDS = 15, 60
 # Steps of the first round, of those with estimates, and of those after them.
 FIRST_STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 3, 25
 # Steps of a round with completions: more where rows are few, as many rows in all, about; and what
 # one has to gain for another to follow, in nats a cell.
 FEWEST_STEPS, MOST_STEPS, ROWS_OF_STEPS, WORTH = 5, 12, 130_000, 5e-4
+# The same of the rounds beyond `N_ROUNDS`.
+MORE_STEPS, MORE_WORTH = 16, 1e-4
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
 # Sweeps that complete the rows of a round, after they were begun cell by cell.
@@ -88,12 +92,11 @@ class Rounds:
     def run(self, network, monitor):
         """Fit, from a network on, whose parameters the monitor keeps."""
         n_rounds = N_ESTIMATES if self.is_exact else N_ROUNDS
-        n_rounds, scaling, mean = min(n_rounds, monitor.max_iter), None, 0
-        if not self.is_exact:
-            monitor.bar.total = n_rounds
-        for k in range(n_rounds):
-            is_last = not self.is_exact and k >= n_rounds - N_AVERAGED
-            objective = self.objective(network, 1.0 if is_last else (k + 1) / n_rounds)
+        n_rounds, scaling, mean, k = min(n_rounds, monitor.max_iter), None, 0, 0
+        while k < n_rounds:
+            n_averaged = 0 if self.is_exact else k + 1 - max(n_rounds - N_AVERAGED, 0)
+            monitor.bar.total = None if self.is_exact else n_rounds
+            objective = self.objective(network, 1.0 if n_averaged > 0 else (k + 1) / n_rounds)
             if k in RESCALED:
                 second, spread = objective.moments(network.theta)
                 scaling = Scaling(network.places, second, spread, objective)
@@ -101,24 +104,35 @@ class Rounds:
                 self.prior.estimate(network.coupling, second, spread, self.total)
                 objective.penalty = self._penalty()
                 scaling.renew(objective)
-            point, _ = self._advance(objective, network, scaling, self._n_steps(k), monitor)
-            network = network.at(point.theta)
-            if is_last:
-                mean = mean + (point.theta - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
-            averaged = network.at(mean) if is_last else network
+            point, _ = self._advance(objective, network, scaling, *self._effort(k, monitor))
+            network = averaged = network.at(point.theta)
+            if n_averaged > 0:
+                mean = mean + (point.theta - mean) / n_averaged
+                averaged = network.at(mean)
             if self.record(monitor, point, averaged):
                 return
+            k += 1
+            if k == n_rounds >= N_ROUNDS and self._is_rising(monitor):
+                n_rounds = min(n_rounds + N_AVERAGED, MOST_ROUNDS, monitor.max_iter)
         if self.is_exact:
             self._finish(objective, network, scaling, monitor)
         elif monitor.status == "initial":
-            monitor.status = "converged" if n_rounds == N_ROUNDS else "max_iter"
+            monitor.status = "converged" if n_rounds >= N_ROUNDS else "max_iter"
+
+    def _is_rising(self, monitor):
+        """Whether the objective has risen in the rounds that were averaged."""
+        if self.is_exact:
+            return False
+        first, last = np.reshape(monitor.values[-N_AVERAGED:], (2, -1)).mean(axis=1)
+        return last - first > RISING * self.total * len(self.bases)
 
     def _finish(self, objective, network, scaling, monitor):
         """Go on to the maximum."""
         monitor.status = "max_iter"
         first = len(monitor.values)
         for k in range(first, monitor.max_iter):
-            point, rise = self._advance(objective, network, scaling, LAST_STEPS, monitor)
+            least = monitor.tol / self.total
+            point, rise = self._advance(objective, network, scaling, LAST_STEPS, least)
             network, before = network.at(point.theta), monitor.values[-1]
             if self.record(monitor, point, network):
                 return
@@ -134,17 +148,19 @@ class Rounds:
         rounding = np.finfo(self.dtype).eps * abs(point.value) * self.total
         return max(monitor.tol, rounding)
 
-    def _n_steps(self, k):
-        """The steps of round k at most."""
-        if k == 0 or self.is_exact:
-            return STEPS_COMPLETE if k else FIRST_STEPS
-        n_rows = min(len(self.codes), self.most_rows)
-        return int(np.clip(ROWS_OF_STEPS // n_rows, FEWEST_STEPS, MOST_STEPS))
+    def _effort(self, k, monitor):
+        """The steps of round k at most, and what one has to gain for another to follow."""
+        if self.is_exact:
+            return STEPS_COMPLETE if k else FIRST_STEPS, monitor.tol / self.total
+        if k >= N_ROUNDS:
+            return MORE_STEPS, MORE_WORTH * len(self.bases)
+        n_steps = ROWS_OF_STEPS // min(len(self.codes), self.most_rows)
+        n_steps = int(np.clip(n_steps, FEWEST_STEPS, MOST_STEPS)) if k else FIRST_STEPS
+        return n_steps, WORTH * len(self.bases)
 
-    def _advance(self, objective, network, scaling, n_steps, monitor):
+    def _advance(self, objective, network, scaling, n_steps, worth):
         """Some steps, until one gains too little; -> the point, and the gain of the last step."""
         point, rise = objective.at(network.theta), 0.0
-        worth = monitor.tol / self.total if self.is_exact else WORTH * len(self.bases)
         points = self.solver.points(objective, point, scaling, worth)
         for after in islice(points, n_steps):
             rise, point = after.value - point.value, after

@@ -3,7 +3,13 @@
 import numpy as np
 
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.features._basis import n_knots, of_cycle, of_order, of_values
+from sklearn_boltz.networks.features._basis import (
+    MANY_KNOTS,
+    n_knots,
+    of_cycle,
+    of_order,
+    of_values,
+)
 from sklearn_boltz.networks.features._fit import Rounds
 from sklearn_boltz.networks.features._likelihood import raise_likelihood
 from sklearn_boltz.networks.model._gauge import state_offsets
@@ -39,7 +45,7 @@ class FeatureTask(CodesTask):
         first, ordered = state_offsets(self.column_sizes), [p is not None for p in self.positions]
         most = n_knots(sum(ordered), self._kept[1].sum())
         if self.generator is not None:
-            most = MORE_KNOTS * most // 2
+            most = MORE_KNOTS * min(most, MANY_KNOTS) // 2
         for j, column in enumerate(self.varying):
             own = slice(offsets[j], offsets[j + 1])
             weights, positions = self.state_weights[own], self.positions[column]
