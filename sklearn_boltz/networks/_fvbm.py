@@ -243,18 +243,19 @@ class FVBMPseudoLikelihood(Network):
 
     If some columns have more than two values, the couplings of a pair are those of functions of
     both columns, J(a, b) = φ(a)ᵀ K ψ(b). Columns without an order have a function for each value.
-    Columns with an order, and numbers, have up to 15 (with n > 4,096 rows about the cube root of n, to
-    24) that are linear between knots at quantiles, uncorrelated, and the smoothest first. A function of roughness ρ, the sum of its squared second
-    differences at the knots, has the variance 1 / (1 + 0.3 ρ). The prior of K_mm' is normal, with
-    variance v r_m r_m': v is that of the pair, and r_m that of the m-th smoothest functions, of all
-    columns with an order. Both are estimated with the couplings, as means of K² and of the variance
-    of K given the data [4]_. So the few strong pairs of a table are shrunk less than the many weak
-    ones, and couplings are as smooth as the table suggests. The fit goes on to the maximum of the
-    pseudo-likelihood with these variances, or until 25 steps gain less than a nat; with more than
-    65,536 distinct rows, or missing cells, the estimate is the mean of ten rounds with different
-    rows and completions. Where columns nearly determine each other, the pseudo-likelihood says
-    nothing about the frequencies of their values: intercepts of strongly coupled columns are then
-    changed until the two, drawn together given the others, have their shares in the rows.
+    Columns with an order, and numbers, have up to 15 (with n > 4,096 rows about the cube root of n,
+    to 24) that are linear between knots at quantiles, uncorrelated, and the smoothest first. A
+    function of roughness ρ, the sum of its squared second differences at the knots, has the
+    variance 1 / (1 + 0.3 ρ). The prior of K_mm' is normal, with variance v r_m r_m': v is that of
+    the pair, and r_m that of the m-th smoothest functions, of all columns with an order. Both are
+    estimated with the couplings, as means of K² and of the variance of K given the data [4]_. So
+    the few strong pairs of a table are shrunk less than the many weak ones, and couplings are as
+    smooth as the table suggests. The fit goes on to the maximum of the pseudo-likelihood with these
+    variances, or until 25 steps gain less than a nat; with more than 65,536 distinct rows, or
+    missing cells, the estimate is the mean of ten rounds with different rows and completions. Where
+    columns nearly determine each other, the pseudo-likelihood says nothing about the frequencies of
+    their values: intercepts of strongly coupled columns are then changed until the two, drawn
+    together given the others, have their shares in the rows.
 
     With a number as `alpha`, the penalty of a block J of columns with an order is that of
     A_j J A_k, where ‖A_j f‖² is ½ Σ_a a (q_j - a) (f_a - f_{a-1})² for a function f of the values 0
