@@ -7,7 +7,15 @@ A room that moves changes this file, not the tests.
 
 from sklearn_boltz._methods import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _search, _size
+from sklearn_boltz.loglinear import (
+    _distribution,
+    _dual_table,
+    _dual_update,
+    _factor,
+    _given,
+    _search,
+    _size,
+)
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -61,7 +69,7 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
-from sklearn_boltz.partition import _estimates, _ladder
+from sklearn_boltz.partition import _estimates, _ladder, _ladder_record
 from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted.mean_field import _second_order, _solutions, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel, clamp
@@ -85,7 +93,10 @@ from sklearn_boltz.restricted.sampling import (
     _modes,
     _observed,
 )
-from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
+from sklearn_boltz.restricted.sampling._annealing import (
+    annealed_importance_sampling,
+    annealed_within,
+)
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._conditional import impute
 from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM
@@ -93,6 +104,7 @@ from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import (
     _auto,
+    _cluster,
     _discriminative,
     _frank_wolfe,
     _gaps,

@@ -410,6 +410,20 @@ def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype,
     assert_close(found, wanted, 50 * atol)
     if dtype == "float64":  # the same random numbers
         assert_same_samples(mine, reference, rows, X, y=1)
+        assert_same_draws(mine.sample_hidden(rows, 1), reference.sample_hidden(X, 1))
+
+
+@SHORT
+def test_a_classifier_draws_a_class_where_it_lies(xp, X, y):
+    """By chains of more hidden units than are summed out, with the random numbers of NumPy."""
+    settings = {"n_components": 15, "max_iter": 10, "early_stopping": False}
+    reference = machine(RBMClassifier, **settings).fit(X, y)
+    mine, labels = xp.has(reference), np.arange(7) % 3
+    found, wanted = (one.sample(7, 3, n_steps=10, y=labels) for one in (mine, reference))
+    assert_same_draws(found, wanted)
+    for method in ("ladder", "tap"):
+        found, wanted = (one.log_partition(method, random_state=0) for one in (mine, reference))
+        assert found.value == pytest.approx(wanted.value, abs=1e-8)
 
 
 @SHORT
@@ -471,3 +485,9 @@ def test_rows_that_lie_elsewhere(xp, X):
         there.transform(X)
     with pytest.raises(ValueError, match=r"was fitted on NumPy.*move_to"):
         here.transform(xp.asarray(X))
+    bad, gaps = X.copy(), X.copy()
+    bad[3, 5], gaps[3, 5] = 2, np.nan
+    with pytest.raises(ValueError, match=r"column 5, but row 3 has the value 2"):
+        machine().fit(xp.asarray(bad))
+    with pytest.raises(ValueError, match="SDCPRBM: rows on a device must be complete"):
+        there.transform(xp.asarray(gaps))

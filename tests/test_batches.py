@@ -14,7 +14,7 @@ from rounding import within
 from sklearn.base import clone
 
 from private import _batches, network_rows
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
 
 
@@ -38,12 +38,14 @@ SOURCES = {
     "small batches": lambda X, path: Batches(memory_map(X, path), batch_rows=77),
     "list": lambda X, path: Batches(pieces_of(X)),
     "callable": lambda X, path: Batches(lambda: iter(pieces_of(X))),
+    "ones first": lambda X, path: Batches([X[X.all(axis=1)], X[~X.all(axis=1)]]),
     "with empty ones": lambda X, path: Batches([X[:0], *pieces_of(X), X[:0]]),
 }
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
+def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path, monkeypatch):
+    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 2**11)  # as many as there can be
     X = make_rows()
     expected, model = FSLLDensity().fit(X), FSLLDensity().fit(make(X, tmp_path))
     assert_array_equal(model.basis_, expected.basis_)
@@ -95,6 +97,7 @@ def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
         expected.history_["log_pseudo_likelihood"][[0, -1]], rtol=1e-12, atol=1e-4,
     )  # fmt: skip
     assert model.converged_
+    assert_allclose(statistics.aic(model, X), statistics.aic(expected, X), rtol=1e-5)
 
 
 RBMS = [
@@ -138,6 +141,13 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, tmp_path):
     assert_array_equal(parameters(model), expected)
     model = clone(estimator).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
     assert_allclose(parameters(model), expected, rtol=0, atol=1e-6)
+
+
+def test_empty_batches_may_lie_anywhere():
+    X, models = make_rows(60), []
+    for parts in ([X, X[:0]], [X[:0], X]):
+        models.append(SDCPRBM(3, max_iter=2, random_state=0).fit(Batches(parts)))
+    assert_array_equal(*map(parameters, models))
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))

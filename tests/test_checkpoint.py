@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
+from private import _em
 from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
@@ -19,7 +20,9 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
+    MaximumEntropy,
     RBMClassifier,
+    SparseFVBM,
 )
 from sklearn_boltz.callbacks import Checkpoint
 
@@ -82,6 +85,31 @@ def test_other_models_are_saved_too(estimator, tmp_path):
     pickle.dumps(model)
     stopped = clone(estimator).set_callbacks(Stop(1)).fit(X)
     assert 1 <= stopped.n_iter_ < model.n_iter_
+
+
+CODES = np.random.default_rng(0).integers(3, size=(60, 4)).astype(float)
+WITH_GAPS = np.where(np.random.default_rng(1).random(CODES.shape) < 0.4, np.nan, CODES)
+OF_NETWORKS = {
+    "by EM": (FVBMPseudoLikelihood(alpha=0.1), WITH_GAPS, 1),
+    "by draws": (FVBMPseudoLikelihood(alpha=0.1), WITH_GAPS, 2),
+    "of features": (FVBMPseudoLikelihood(tol=1e-9), CODES, 1),
+    "of features, near the end": (FVBMPseudoLikelihood(tol=1e-9), CODES, 16),
+    "of the likelihood": (MaximumEntropy(random_state=0), CODES, 1),
+    "of the likelihood, near the end": (MaximumEntropy(random_state=0), CODES, 30),
+    "with a sampler": (
+        MaximumEntropy(sampler=lambda J, h, n, rng: rng.choice([-1, 1], (n, len(h)))), CODES > 1, 1
+    ),
+    "with terms": (SparseFVBM(max_order=3), CODES > 1, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_NETWORKS)
+def test_a_callback_ends_the_fit_of_a_network(name, monkeypatch):
+    monkeypatch.setattr(_em, "MAX_CELLS", 1 if name == "by draws" else _em.MAX_CELLS)
+    estimator, X, n = OF_NETWORKS[name]
+    model = clone(estimator).set_callbacks(Stop(n)).fit(X)
+    assert model.n_iter_ == n == len(model.history_["seconds"]) and not model.converged_
+    assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize(("every", "n_saved"), [(0, 4), ("0 min", 4), ("1 h", 0), (3600, 0)])

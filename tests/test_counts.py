@@ -49,7 +49,10 @@ def test_ranks_are_as_exact_as_is_said(n_cells, n_values, n_parts, is_sorted, se
         numbers = np.sort(numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_counts, "MOST", 16)
+        patch.setattr(_counts, "N_HASHES", 64)
         counts = added(np.array_split(numbers, n_parts), rng)
+        # Its error is 1/8: six standard errors.
+        assert 1 / 4 < counts.n_different / len(np.unique(numbers)) < 7 / 4
     assert counts.weights.sum() == n_cells
     assert counts.values[[0, -1]].tolist() == [numbers.min(), numbers.max()]
     assert np.isin(counts.values, numbers).all() and (np.diff(counts.values) > 0).all()
@@ -86,7 +89,7 @@ def parquet(X, path):
 
 SOURCES = {
     "list": lambda X, path: Batches(cut(X)),
-    "reversed": lambda X, path: Batches(cut(X)[::-1]),
+    "reversed": lambda X, path: Batches([X[:0], *cut(X)[::-1]]),
     "function": lambda X, path: Batches(lambda: iter(cut(X))),
     "parquet": parquet,
     "pyarrow": lambda X, path: Batches([pa.Table.from_pandas(piece) for piece in cut(X)]),
@@ -148,6 +151,25 @@ def test_machines_learn_from_batches_of_tables(model, make, tmp_path):
     filled = model.impute(X, random_state=0)
     assert not filled.isna().any().any()
     assert ((filled == X) | X.isna()).all().all()
+
+
+def test_normal_scores_of_batches():
+    X = people(90)[["pay", "member"]]
+    model, same = (
+        FVBMPseudoLikelihood(columns={"pay": "number"}).fit(rows)
+        for rows in (X, Batches([X[:0], *cut(X, 40)]))
+    )
+    assert_allclose(same.score_samples(X), model.score_samples(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [
+    lambda cells: pd.DataFrame({"a": pd.Categorical(cells), "b": np.arange(40) % 2}),
+    lambda cells: np.array([cells, np.arange(40) % 2], dtype=object).T,
+])  # fmt: skip
+def test_values_of_single_batches(make):
+    model = FVBMPseudoLikelihood().fit(Batches([make(["x", "y"] * 20), make(["z", "y"] * 20)]))
+    assert set(model.categories_[0]) == {"x", "y", "z"}
+    assert isinstance(model.sample(2, random_state=0), type(make(["x"] * 40)))
 
 
 def test_columns_that_change_from_batch_to_batch():

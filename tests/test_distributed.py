@@ -16,7 +16,7 @@ from contract.estimators import random_spins
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
-from private import _dask, network_rows
+from private import _cluster, _dask, network_rows
 from sklearn_boltz import (
     SDCPRBM,
     TAP,
@@ -75,6 +75,17 @@ def client(shared_client):
         if not has_both(cluster, 60):
             raise TimeoutError("A worker was not started.")
     return shared_client
+
+
+@pytest.fixture
+def threads():
+    """Three threads of this process, which send each other what processes would."""
+    options = {"n_workers": 3, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(**options, protocol="tcp://", dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
 
 
 def has_both(cluster, seconds):
@@ -278,9 +289,11 @@ TRAINED = [
     kind(5, batch_size=100, random_state=0, **{"max_iter": 1, **options})
     for kind, options in [
         (SDCPRBM, {"n_inner": 2, "early_stopping": True}),
-        (SDCPRBM, {"n_inner": 1, "n_gibbs": 2, "centered": False, "alpha": 0.1}),
-        (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "chains": "persistent"}),
+        (SDCPRBM, {"n_inner": 1, "n_gibbs": 2, "centered": False, "alpha": 0.1, "hidden": "relu",
+                   "chains": "persistent"}),
+        (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "columns": "gaussian"}),
         (TAPRBM, {"inference": EXACT, "persistent": True, "penalty": "l1", "max_iter": 2}),
+        (TAPRBM, {"inference": EXACT}),
     ]
 ] + [
     TAPDBM((5, 3, 2), inference=EXACT, pretrain_max_iter=0, max_iter=1, batch_size=100,
@@ -294,10 +307,13 @@ SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarnin
 @SHORT
 @pytest.mark.parametrize(
     ("number", "incomplete", "weighted"),
-    [(1, False, False), (4, True, False), (5, False, False), (0, True, True), (2, True, True),
-     (3, True, True), (6, True, True)],
+    [(1, False, False), (-3, True, False), (-2, False, False), (0, True, True), (2, True, True),
+     (3, True, True), (-1, True, True), (4, False, False)],
 )  # fmt: skip
-def test_mini_batches_are_shared(client, X, number, incomplete, weighted, nothing_is_collected):
+def test_mini_batches_are_shared(
+    threads, X, number, incomplete, weighted, nothing_is_collected, monkeypatch
+):
+    monkeypatch.setattr(_cluster, "MOST_MEETING", 2)
     rng, estimator = np.random.default_rng(0), TRAINED[number]
     y = np.where(rng.random(400) < 0.3, None, X[:, 0] + X[:, 1])
     weights = rng.integers(3, size=400) if weighted else None

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import oracles
-from private import DualTable, StateSpace, _search
+from private import DualTable, StateSpace, _dual_table, _search
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
 
@@ -71,7 +71,8 @@ def fitted(n_values, solver):
 
 @cases
 @pytest.mark.parametrize("alpha", [1.0, 0.2])
-def test_greedy_follows_the_paper(n_values, alpha):
+def test_greedy_follows_the_paper(n_values, alpha, monkeypatch):
+    monkeypatch.setattr(_dual_table, "SLAB", 4 if alpha == 1 else _dual_table.SLAB)
     X = random_data(n_values, 160, seed=sum(n_values))  # no two moves cost the same
     brute = oracles.GreedyFSLL(X, n_values, alpha=alpha)
     model = FSLLDensity(columns=list(map(range, n_values)), solver="greedy", alpha=alpha).fit(X)
@@ -82,20 +83,22 @@ def test_greedy_follows_the_paper(n_values, alpha):
     assert model.n_iter_ == len(brute.moves)
 
 
+@pytest.mark.filterwarnings("ignore:the whole numbers in sample_weight")
 @settings(max_examples=15)
 @given(
     n_values=st.lists(st.integers(2, 3), min_size=1, max_size=3), n_samples=st.integers(2, 20),
     alpha=st.sampled_from([0.0, 1e-300, 1e-3]), max_basis=st.sampled_from([None, 1, 4]),
     solver=st.sampled_from(SOLVERS), dtype=st.sampled_from([np.float32, np.float64]),
-    seed=st.integers(0, 2**32 - 1),
+    seed=st.integers(0, 2**32 - 1), weight=st.sampled_from([1, 10**6]),
 )  # fmt: skip
 def test_ends_without_tolerance_and_penalty(
-    n_values, alpha, n_samples, max_basis, solver, dtype, seed
+    n_values, alpha, n_samples, max_basis, solver, dtype, seed, weight
 ):
     """And no term comes twice, though one that is there costs no more than one that is not."""
     X = np.column_stack([np.random.default_rng(seed).integers(m, size=n_samples) for m in n_values])
     limits = {"alpha": alpha, "tol": 1e-300, "max_basis": max_basis, "dtype": dtype}
-    model = FSLLDensity(columns=list(map(range, n_values)), solver=solver, **limits).fit(X)
+    model = FSLLDensity(columns=list(map(range, n_values)), solver=solver, **limits)
+    model.fit(X, sample_weight=np.full(n_samples, weight))
     assert model.converged_
     assert len(np.unique(model.basis_, axis=0)) == len(model.basis_)
     assert (np.diff(model.cost_path_) <= 1e-5).all()

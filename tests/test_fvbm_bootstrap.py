@@ -45,6 +45,7 @@ def test_two_jobs_and_single_resamples():
     assert_array_equal(one.resamples, two.resamples)
     single = statistics.bootstrap(model, X, 1, random_state=0)
     assert (statistics.bootstrap(model, X, 1, previous=single).std_err > 0).all()
+    assert repr(single) == "NetworkBootstrap of 15 parameters, 1 resamples"
 
 
 @pytest.mark.parametrize(

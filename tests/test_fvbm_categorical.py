@@ -287,6 +287,7 @@ def test_one_categorical_column_changes_nothing_of_the_bits(missing, solver, alp
 
 def test_interaction_scores(model):
     plain = model.interaction_scores(apc=False)
+    assert not _gauge.average_product_correction(0 * plain).any()
     assert plain[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[2:5, 5:9]))
     corrected = model.interaction_scores()
     means = plain.sum(axis=0) / 3

@@ -109,6 +109,10 @@ def test_a_broken_ladder_says_so():
     with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
         found = model.log_partition("ladder", n_temperatures=1, random_state=0)
     assert not found.trusted and (found.low, found.high) == (-np.inf, np.inf)
+    with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
+        model.log_partition("ladder", n_temperatures=1, temperature=1.1, random_state=0)
+    with pytest.warns(UserWarning, match="log_partition_ is uncertain by at least"):
+        model.log_partition("ais", n_temperatures=1, random_state=0)
     told = "hardly exchange states.*not to be trusted. Leave n_temperatures at None.$"
     with pytest.warns(UserWarning, match=told):
         model.sample(50, random_state=0, n_steps=50, n_temperatures=2)
@@ -180,6 +184,11 @@ def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
         assert np.abs(z).max() < 4.5, name
         assert found[name][2] == found[name][3]
     assert (found.std_err.entropy < 0.05).all()
+    found = statistics.thermodynamics(estimator, T, tol=1e-3, max_rounds=200, random_state=0)
+    assert found.trusted and found.verdict.endswith(" nats.")
+    with pytest.warns(UserWarning, match="estimates by .* temperatures are not to be trusted"):
+        cold = estimator_of(SpinModel(2.0 * lattice(4), np.zeros(16)), low=-1)
+        statistics.thermodynamics(cold, 1.0, max_rounds=1, random_state=0)
 
 
 def test_shares_of_modes_in_samples():

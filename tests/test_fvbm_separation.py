@@ -110,6 +110,16 @@ def test_directions_that_differ_by_rounding_are_one():
     assert _separation.span_of(twice).shape == (4, 1)
 
 
+@pytest.mark.parametrize(("rows", "spanned"), [
+    ([[1, 0, 0], [0, 1, 0], [0, -1, 0]], [1, 0, 1]), ([[0, 0, 0]], [0, 0, 0]),
+    (np.vstack([np.eye(3), -np.eye(3)]), [0, 0, 0]),
+])  # fmt: skip
+def test_the_span_of_a_cone(rows, spanned):
+    """x >= 0 with y = 0, and where nothing gains or each direction loses."""
+    found = _separation.cone_span(np.eye(3), lambda x: rows @ x, np.arange(3), np.zeros(3))
+    assert_allclose(found @ found.T, np.diag(spanned), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("alpha", "gaps", "missing"), [(0.0, 0, "em"), (0.0, 0.05, "em"), (0.01, 0.05, "observed")]
 )
@@ -195,6 +205,7 @@ def test_what_is_left_of_a_pair_with_an_empty_cell(gaps):
     assert_allclose(further.wald_test([("x1", "x2")]).statistic, test.statistic, rtol=1e-6)
     ones = [f"m[x1={a},x2={b}]" for a, b in [(0, 0), (0, 1), (1, 0), (1, 1)]]
     odds = result.contrast(dict(zip(ones, [1, -1, -1, 1], strict=True)))  # without the empty cell
+    assert f"{odds.estimate[0]:.4f}" in str(odds)
     assert np.isfinite(odds.p_value).all() and result.wald_test(ones).df == 3
 
 

@@ -112,13 +112,20 @@ def test_newton_comes_back_from_where_there_is_no_curvature():
 
 
 @pytest.mark.parametrize(("alpha", "ending"), [(0, "max_iter"), (0.1 / 2000, "tol")])
-def test_no_figure_where_the_curvature_does_not_tell(alpha, ending):
-    X = (spins(n=2000) + 1) // 2
+@pytest.mark.parametrize("kind", ["bits", "gaps", "categories"])
+def test_no_figure_where_the_curvature_does_not_tell(kind, alpha, ending):
+    X, coupling = (spins(n=2000) + 1) / 2, far_couplings(5)
+    if kind == "gaps":
+        X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    elif kind == "categories":
+        X[:, 4] = np.arange(2000) % 3
+        coupling = np.pad(np.kron(far_couplings(4), [[1, -1], [-1, 1]]), (0, 3))
     limits = {"max_iter": 2} if ending == "max_iter" else {"tol": 1e6}
-    model = FVBMPseudoLikelihood(solver="bslm", alpha=alpha, **limits)
+    limits |= {"solver": "bslm"} if kind == "bits" else {"missing": "observed"}
+    model = FVBMPseudoLikelihood(alpha=alpha, **limits)
     count = min(((X[:, 0] == s) & (X[:, 1] == t)).sum() for s in (0, 1) for t in (0, 1))
     with pytest.warns(ConvergenceWarning, match="does not tell how far the maximum is") as caught:
-        model.fit(X, coupling_init=far_couplings(5))
+        model.fit(X, coupling_init=coupling)
     message = str(caught[0].message)
     assert "nats" not in message and not model.converged_
     if alpha == 0:

@@ -229,6 +229,13 @@ def test_broken_ladder():
     display.figure_.canvas.draw()
     low, high = display.axes_["log_partition"].get_ylim()
     assert high - low < 20
+    # Of a network, over the inverse temperatures, and without errors where none are known.
+    del estimate["log_partition_errors"]
+    estimate.betas = np.linspace(0, 1, len(estimate.log_partitions)) ** 2
+    display = LadderDisplay(estimate).plot()
+    assert_array_equal(display.line_.get_xdata(), estimate.betas)
+    assert display.band_ is None
+    assert display.axes_["acceptance"].get_xlabel() == "inverse temperature"
 
 
 def test_landscape_shows_history_solutions_and_rows():
@@ -273,6 +280,20 @@ def test_moments_are_those_of_rows_and_of_the_model(neurons):
     assert display.z_scores("covariance").max() < 4
     assert list(display.axes_) == ["mean", "covariance", "triplet", "count"]
     assert display.axes_["count"].get_yscale() == "log"
+    few = MomentsDisplay.from_estimator(model, X, n_triplets=5, n_samples=50, random_state=0)
+    assert 0 < len(few.moments.triplet.data) <= 5
+    assert np.isin(few.moments.triplet.data.round(12), moments.triplet.data.round(12)).all()
+
+
+def test_moments_of_one_column_and_of_words():
+    X = pd.DataFrame({"a": ["no", "yes", "yes", "no"], "b": [0, 1, 2, 0]})
+    model = FVBMPseudoLikelihood(alpha=0.1)
+    display = MomentsDisplay.from_estimator(model.fit(X[["a"]]), X[["a"]], random_state=0)
+    assert_allclose(display.moments.mean.data, [0.5])
+    for panel in ("covariance", "triplet"):
+        assert [text.get_text() for text in display.axes_[panel].texts] == ["too few columns"]
+    with pytest.raises(ValueError, match=r"column 1 \('b'\) has the values 0, 1, 2"):
+        MomentsDisplay.from_estimator(model.fit(X), X, random_state=0)
 
 
 @pytest.fixture(scope="module")

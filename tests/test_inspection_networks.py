@@ -190,6 +190,13 @@ def test_every_node_can_be_read(n_nodes, layout):
     assert_apart(display.plot(kind="graph", groups=groups, layout=layout, random_state=0))
 
 
+def test_given_places():
+    places = np.arange(10.0).reshape(5, 2) ** 2
+    display = sparse_network(5, 0, LONG_NAMES).plot(kind="graph", layout=places)
+    assert_array_equal(display.positions_, places)
+    assert_apart(display)
+
+
 @pytest.mark.parametrize("n_nodes", [2, 50])
 def test_circle_without_networkx(n_nodes, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)

@@ -97,6 +97,15 @@ def test_figures_of_weights_by_hand():
     # Without a spread, four chains are too few all the same.
     few, enough = (_estimates.estimate_from_weights("ais", np.zeros(n), 1, None) for n in (4, 5))
     assert (few.std_err, few.trusted, enough.trusted) == (0, False, True)
+    assert _estimates.estimate_from_weights("ais", np.zeros(1), 1, None).std_err == np.inf
+
+
+def test_estimates_are_printed_without_their_arrays():
+    ais = _estimates.estimate_from_weights("ais", np.ones(100), 1, np.zeros((100, 3)))
+    assert str(_estimates.estimate_from_value(2.5)) == "ln Z = 2.5 (exact). Exact, by enumeration."
+    assert repr(ais).startswith("ln Z = 1, from -2 to inf (ais). ")
+    ais.update(std_err=0.0123, low=-np.inf)
+    assert str(ais).startswith("ln Z = 1 ± 0.012 (ais). ") and "array" not in str(ais)
 
 
 def climbed(**figures):

@@ -169,6 +169,8 @@ def test_a_fitted_density_of_columns_and_class(convert):
     assert model.estimators_ == [density]
     expected = density.predict_column_proba(convert(frame), 2)
     assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+    joint = [density.score_samples(convert(frame.assign(kind=c))) for c in model.classes_]
+    assert_allclose(model.score_samples(X), logsumexp(joint, axis=0), atol=1e-9)
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, "array"])

@@ -222,6 +222,18 @@ def test_rules_that_synthetic_rows_break():
     assert not len(compare_tables(real, real).broken_rules)
 
 
+def test_a_rule_of_numbers_with_all_digits_and_a_negative_total():
+    real, shuffled = np.random.default_rng(0).normal(size=(2, 200, 2))
+    real[:, 1] = -5 - real[:, 0]
+    found = compare_tables(real, shuffled).broken_rules
+    assert found[["rule", "kind", "share"]].values.tolist() == [["0 + 1 = -5", "sum", 1.0]]
+    real[2:, 1] = np.nan  # two rows are too few for a sum, and none are for a distance
+    assert not len(compare_tables(real, shuffled).broken_rules)
+    real[:2, 1] = np.nan
+    assert compare_tables(real, shuffled).distance[1] == 1
+    assert compare_tables(real, real).distance.tolist() == [0, 0]
+
+
 def test_independent_columns_have_no_rules():
     """Each of 200 tables has one with probability .003 at most: 6 or more in 1 of 3,000 runs."""
     n_found = 0

@@ -1,6 +1,7 @@
 """RBMs and their ladders: rungs, ln Z, tracking and tempered training against enumeration."""
 
 import pickle
+import re
 from copy import deepcopy
 from functools import cache, partial
 
@@ -13,7 +14,17 @@ from sklearn.base import clone
 
 from mean_field import layered_of
 from oracles_rbm import random_dbm, small_layer
-from private import SGD, Stream, Workers, _climb, _tracker, all_states, exact_log_partition
+from private import (
+    SGD,
+    Stream,
+    Workers,
+    _climb,
+    _ladder_record,
+    _tracker,
+    all_states,
+    annealed_within,
+    exact_log_partition,
+)
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
@@ -79,6 +90,20 @@ def test_log_partition_of_all_units(kind, n_chains):
     assert np.abs(found.log_partitions - rungs).max() < 0.3
     # The first rung is of independent columns, and the sums start at its constant.
     assert found.log_partitions[0] == pytest.approx(rungs[0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_chains", "limits", "why"),
+    [(3, {}, "halves of the rounds differ"), (20, {"MIN_ARRIVALS": 10**9}, "only [0-9]+ states"),
+     (20, {"MAX_STD_ERR": 0.01}, r"the standard error is 0\.02. nats")],
+)  # fmt: skip
+def test_an_estimate_that_is_not_trusted_says_why(n_chains, limits, why, monkeypatch):
+    for name, value in limits.items():
+        monkeypatch.setattr(_ladder_record, name, value)
+    model, base = small_model("BB", scale=1.5), small_model("BB", seed=3).visible
+    ladder = _climb.ladder_to(model, base, None, n_chains, Stream(1))
+    found = _climb.ladder_estimate(ladder, 1e-6, 1, WORKERS)
+    assert not found.trusted and re.search(f"not to be trusted: .*{why}", found.verdict)
 
 
 def opposite_modes(strength, tilt):
@@ -362,6 +387,32 @@ def test_log_partition_of_trained_units(columns, tempered):
         assert abs(tracked[-1] - exact) < 0.3
     found = assert_ladder_is_right(model)
     assert found.std_err < 0.4 / 6 and abs(found.log_partitions[-1] - found.value) < 1e-9
+
+
+@pytest.mark.parametrize("most", [3, 4])
+def test_no_more_rungs_than_allowed(most, monkeypatch):
+    monkeypatch.setattr(_tracker, "MOST_RUNGS", most)
+    dropped, drop = [], _tracker.Tracker._drop_one
+
+    def noted(tracker):
+        known, before = tracker.ladder.acceptances, list(tracker.ladder.rungs)
+        drop(tracker)
+        dropped.append((known, [rung in tracker.ladder.rungs for rung in before].index(False)))
+        assert len(tracker.ladder) == most
+
+    monkeypatch.setattr(_tracker.Tracker, "_drop_one", noted)
+    sdcp(learning_rate=0.3, track_likelihood=5.0, n_components=30).fit(table(600, 40))
+    # Neither the first nor the last two: between whose neighbours most is exchanged.
+    for known, place in dropped:
+        assert place == max(range(1, most - 1), key=lambda k: known[k - 1] * known[k])
+    assert dropped
+
+
+def test_annealing_without_end_is_not_trusted():
+    model, start = small_model("BB"), np.linspace(0, 1, 3)
+    found = annealed_within(1e-9, model, model.visible.base(), start, 2, Stream(0), WORKERS)
+    assert not found.trusted and "128 temperatures and 128 chains it is not w" in found.verdict
+    assert abs(found.value - exact_log_partition(model)) < 5 * found.std_err
 
 
 # The negative phase from the ladder.

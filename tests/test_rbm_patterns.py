@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import Workers, _mixing, _progress, _tree
@@ -144,3 +145,18 @@ def test_the_remedy_for_a_fit_that_a_tree_beats():
         warnings.simplefilter("error")
         better = worse.__class__(random_state=0).fit(X)
     assert better.score(rest) > worse.score(rest) + 0.2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("estimator", "never"), [(SDCPRBM, 0), (TAPRBM, False)])
+def test_where_chains_stick_a_second_training_follows_the_first(monkeypatch, estimator, never):
+    short = estimator._schedule._replace(longest=(1, 10, 10), last_epochs=(2, 2))
+    monkeypatch.setattr(estimator, "_schedule", short)
+    X, valid, _ = planted(12, 3, 200, 0.01)
+    model = estimator(8, early_stopping=valid, learning_rate=1.0, random_state=0, warm_start=True)
+    once = clone(model).set_params(tempered=never).fit(X)
+    first, both = (one.history_["validation_log_likelihood"] for one in (once, model.fit(X)))
+    assert_array_equal(both[: len(first)], first)
+    assert both[len(first)] < both[len(first) - 1] < both.max()  # it begins anew, and gets further
+    n_epochs = model.fit(X).n_iter_
+    assert n_epochs > len(both) and model._is_tempered(model._training)

@@ -227,6 +227,17 @@ def test_conditionals_of_a_deep_model():
     assert_array_equal(model.gibbs(V, 0), V)
 
 
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 3, 2)])
+def test_hidden_units_are_drawn_with_what_is_missing(sizes):
+    dbm, v = random_dbm(sizes, 0.8, 1), np.array([1, np.nan, np.nan, 0])
+    model = deep(dbm) if sizes[2:] else as_estimator(SmallRBM(*dbm.weights, *dbm.intercepts))
+    agrees = ((dbm.layers[0] == v) | np.isnan(v)).all(axis=1)
+    H, hidden = binary(sum(sizes[1:])), np.hstack(dbm.layers[1:])
+    law = np.array([dbm.joint[agrees & (hidden == h).all(axis=1)].sum() for h in H])
+    drawn = model.sample_hidden(np.tile(v, (4000, 1)), random_state=0)
+    assert_drawn(np.hstack(drawn) if sizes[2:] else drawn, H, law / law.sum())
+
+
 # Unit types of users.
 
 

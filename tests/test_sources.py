@@ -278,6 +278,14 @@ def test_partitions_and_given_schemas_are_no_other_columns(tmp_path):
     assert next(iter(Batches(chosen))).column_names == ["c", "a"]
 
 
+def test_files_of_other_columns_and_tables_without_files(tmp_path):
+    write([frame(), frame().rename(columns={"b": "beta"}).drop(columns="c")], tmp_path)
+    with pytest.raises(ValueError, match="1.parquet' lacks columns 'b', 'c' and has column 'beta'"):
+        Batches(tmp_path)
+    (batch,) = Batches(dataset.dataset(pa.Table.from_pandas(frame())))
+    assert batch.num_rows == 40
+
+
 def test_a_link_to_nothing(tmp_path):
     write([frame()], tmp_path)
     os.symlink(tmp_path / "gone", tmp_path / "1.parquet")

@@ -1,6 +1,7 @@
 """TAPRBM and TAPDBM: the estimators around the mean-field equations."""
 
 import os
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -249,6 +250,11 @@ def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
     # Certain and useless observations.
     assert_allclose(model.denoise(X, 0.0), X, atol=1e-6)
     assert_allclose(model.denoise(X, 0.5), np.tile(p, (60, 1)), rtol=1e-6)
+    # Real columns, on their own scales: the mean by precisions.
+    X = np.random.default_rng(0).normal(3, [0.5, 20], (60, 2))
+    model = TAPRBM(1, columns="gaussian", max_iter=0, init=0.0).fit(X)
+    expected = (X * X.var(axis=0) + X.mean(axis=0)) / (X.var(axis=0) + 1)
+    assert_allclose(model.denoise(X, noise_variance=1.0), expected, rtol=1e-5)
 
 
 def test_real_values_are_denoised_and_imputed(grey):
@@ -265,6 +271,9 @@ def test_real_values_are_denoised_and_imputed(grey):
     X[:, 20:44] = np.nan
     wrong = ((model.impute(X) - grey)[:, 20:44] ** 2).mean()
     assert wrong < 0.9 * ((grey.mean(axis=0) - grey)[:, 20:44] ** 2).mean()
+    # The mode of a continuum is the mean.
+    filled = (model.impute(X[:9], how=how, method="tap") for how in ("mean", "mode"))
+    assert_array_equal(*filled)
 
 
 @both_machines
@@ -317,6 +326,8 @@ def test_noisy_categories(table):
     channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
     expected = prior * channel
     assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
+    with pytest.raises(ValueError, match="columns of numbers, but .*give flip_probability"):
+        model.denoise(noisy, noise_variance=0.3)
 
 
 def test_means_of_units_without_chains_are_by_tap(monkeypatch):
@@ -327,3 +338,10 @@ def test_means_of_units_without_chains_are_by_tap(monkeypatch):
     gaps = np.where(np.arange(5) < 3, np.nan, X)
     filled = model.set_params(random_state=0).fit(X).impute(gaps)
     assert_array_equal(filled, model.impute(gaps, method="tap"))
+    monkeypatch.setattr(Spin, "states", lambda self: np.array([-1.0, 1.0]))
+    energy = [model.free_energy(np.where(np.arange(5) < 3, [*some, 0, 0], X))
+              for some in product([-1, 1], repeat=3)]  # fmt: skip
+    found = model.free_energy(model.impute(gaps, how="mode"))
+    assert_allclose(found, np.min(energy, axis=0), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"feature_range=\(-1, 1\)"):
+        model.fit(X + 0.5)

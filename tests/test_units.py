@@ -22,6 +22,7 @@ from sklearn_boltz.units import (
     Stacked,
     TruncatedGaussBernoulli,
     TruncatedGaussian,
+    UnitType,
 )
 
 PRECISIONS = [-50.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 50.0, 1e4]
@@ -390,14 +391,57 @@ def test_gaussian_precisions_stay_positive():
     assert units.contains(np.array([1e300, np.inf, np.nan])).tolist() == [True, False, False]
 
 
+def test_small_integers_are_squared_as_floats():
+    X = np.array([[100], [-20], [5]], np.int8)
+    found, expected = (Gaussian.from_data(Y).precision for Y in (X, X.astype(float)))
+    assert_array_equal(found, expected)
+
+
 def test_moments_of_a_fit_from_data_are_those_of_one_more_uniform_row():
     x = np.array([[0.2], [0.9], [0.4], [0.5]])
     mean, variance = TruncatedGaussian.from_data(x).moments(np.zeros((1, 1)))
     assert mean.item() == pytest.approx((x.sum() + 1 / 2) / 5, abs=1e-5)
     assert (variance + mean**2).item() == pytest.approx(((x**2).sum() + 1 / 3) / 5, abs=1e-5)
     # Of zeros, half a row more.
-    spiked = TruncatedGaussBernoulli.from_data(np.array([[0.0], [0.5], [0.7]]))
+    spiked = TruncatedGaussBernoulli.from_data(np.array([[0.0], [0.5], [np.nan], [0.7]]))
     assert spiked.rho.item() == pytest.approx(2.5 / 4)
+
+
+def test_a_type_is_faster_than_what_it_inherits_and_agrees_with_it():
+    one, rng = Categorical(3, np.arange(6.0)), np.random.default_rng(0)
+    field, two = rng.normal(size=(5, 6)), Stacked([one, one])
+    for method, *args in [("nearest", field), ("mode", field), ("columns_of", 1),
+                          ("state_shares", 1, np.eye(3)[[2, 0]])]:  # fmt: skip
+        assert_array_equal(getattr(one, method)(*args), getattr(UnitType, method)(one, *args))
+    unequal = Categorical([3, 1, 2])
+    for k, columns in enumerate([slice(0, 3), slice(3, 4), slice(4, 6)]):
+        assert UnitType.columns_of(unequal, k) == unequal.columns_of(k) == columns
+    weights = one.state_log_weights()
+    assert_array_equal(UnitType.state_log_weights(one), weights - weights[:, :1])
+    assert_array_equal(two.state_log_weights(), np.vstack([weights, weights]))
+    assert one.chosen(np.array([], int)).unit_log_weights(np.empty((2, 0))).shape == (2, 0)
+
+
+def test_units_side_by_side():
+    units, field = laws()["Stacked"], np.random.default_rng(0).normal(size=(1, 4))
+    mode = units.mode(field)
+    rows = np.array([[x, *pair, mode[0, 3]] for x in (0, 1) for pair in ((0, 1), (1, 0))])
+    assert_array_equal(rows[[(units.log_weight(rows) + rows @ field[0]).argmax()]], mode)
+    assert mode[0, 3] == units.mean(field)[0, 3]
+    assert_array_equal(units.nearest(mode), mode)
+    bit, word, number = units.domain.split("; ")
+    assert bit == "column 0: values from 0 to 1" and number == "column 3: finite values"
+    assert word.startswith("columns 1 to 2: one 1 and otherwise 0 in the 2 columns of a unit")
+
+
+@pytest.mark.parametrize(
+    ("name", "n_arguments"),
+    [("bounds", 0), ("parameters", 0), ("from_data", 1), ("neutral", 1), ("annealed", 2),
+     ("log_weight", 1), ("log_partition", 1), ("moments", 1), ("gradients", 1)],
+)  # fmt: skip
+def test_what_a_type_of_a_user_need_not_define_is_missed_where_it_is_used(name, n_arguments):
+    with pytest.raises(NotImplementedError):
+        getattr(UnitType(), name)(*[0.5] * n_arguments)
 
 
 def test_the_mode_is_by_log_weight_and_field():

@@ -99,8 +99,7 @@ def _sums(names, rows, numbers):
         if terms is None:
             free.append(j)
             continue
-        if len(terms) > 1:
-            yield _sum(names, rows_known, terms)
+        yield _sum(names, rows_known, terms)
 
 
 def _terms_of(rows, j, free):
@@ -142,8 +141,6 @@ def _sum(names, rows, terms):
     total = _total(rows, terms)
     value, tolerance = float(np.median(total)), _tolerance(rows, terms)
     are_bits = all(set(np.unique(rows[:, j])) <= {0, 1} for j in terms)
-    if set(terms.values()) == {-1} or value < 0 and set(terms.values()) == {1}:
-        terms, value = {j: -sign for j, sign in terms.items()}, -value
     kind = "one-hot" if are_bits and value == 1 and set(terms.values()) == {1} else "sum"
     left = " + ".join(str(names[j]) for j in sorted(terms) if terms[j] > 0)
     right = [str(names[j]) for j in sorted(terms) if terms[j] < 0]

@@ -500,7 +500,6 @@ class Network(Drawing, Likelihoods):
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
-        return None
 
     def _unpenalised(self, codes, weights):
         """The network that standard errors, tests and criteria are of.

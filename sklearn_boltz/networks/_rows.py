@@ -146,13 +146,6 @@ class Rows(NamedTuple):
         """Whether no cell is missing."""
         return self.codes is None or not (self.codes < 0).any()
 
-    def codes_of(self, j):
-        """The codes in column j; of batches whose rows are not kept, all that there may be."""
-        if self.codes is None:
-            return np.arange(self.coding.n_values[j])
-        codes = np.unique(self.codes[:, j])
-        return codes[codes >= 0]
-
     @property
     def incomplete_columns(self):
         """The columns with missing cells."""

@@ -43,11 +43,9 @@ def is_frame(X):
     return is_pandas or dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
 
 
-def library_of(X):
-    """ "pandas", "polars" or "pyarrow" for a data frame, None for an array."""
-    if not is_frame(X):
-        return None
-    return type(X).__module__.partition(".")[0]
+def library_of(frame):
+    """ "pandas", "polars" or "pyarrow"."""
+    return type(frame).__module__.partition(".")[0]
 
 
 def names_of(frame):

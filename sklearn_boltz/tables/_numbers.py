@@ -111,10 +111,6 @@ class Scored(Column):
         """An atom, or a typical number of the others."""
         return self.back(self.scores.decode(codes))
 
-    def quantiles(self, probability, levels):
-        """Labels as of `Binned`."""
-        return self.back(self.scores.bins.quantiles(probability, levels))
-
 
 def learn_again(column, cells, sample_weight):
     """The column with bins or normal scores of other cells.

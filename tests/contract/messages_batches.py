@@ -6,9 +6,17 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from private import _counts, _objective, network_rows
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+    SparseFVBM,
+)
 from sklearn_boltz.batches import Batches
 
 RNG = np.random.default_rng(0)
@@ -40,13 +48,13 @@ def pieces(X=BITS, step=30):
     return [X[start : start + step] for start in range(0, len(X), step)]
 
 
-def by_passes(source, **options):
+def by_passes(source, kind=FVBMPseudoLikelihood, **options):
     """A fit that keeps no row, as where many of them are distinct."""
     with (
         mock.patch.object(network_rows, "MOST_ENTRIES", 8),
         mock.patch.object(_objective, "PART_ENTRIES", 300),
     ):
-        return FVBMPseudoLikelihood(**options).fit(source)
+        return kind(**options).fit(source)
 
 
 def other_rows_each_time():
@@ -83,6 +91,9 @@ CASES = {
     "a pair that never occurs": lambda: by_passes(Batches(PAIR), alpha=0.0),
     "a column that others determine": lambda: by_passes(Batches(DETERMINED), alpha=0.0),
     "a solver that goes through rows": lambda: by_passes(Batches(BITS), solver="bslm"),
+    "three values after bits": lambda: by_passes(Batches([BITS, TWO])),
+    "a sparse network": lambda: by_passes(Batches(BITS), SparseFVBM),
+    "counts of ones": lambda: by_passes(Batches(BITS), MaximumEntropy, count_potential=True),
     "a single pass": lambda: by_passes(iter(pieces())),
     "partial_fit after passes": lambda: by_passes(Batches(BITS)).partial_fit(BITS),
     "other rows each time": other_rows_each_time,
@@ -109,6 +120,7 @@ CASES = {
             "an infinite number": ({}, {"pay": [1.5, np.inf] * 30}),
             "a text among numbers": ({"columns": {"pay": "number"}}, {"pay": ["a lot", 1.5] * 30}),
             "dates and numbers": ({}, {"day": np.arange(60.0)}),
+            "a third word": ({"columns": {"job": "binary"}}, {"job": ["b", "c"] * 30}),
             "words of each row": ({}, {"job": [f"job {k}" for k in range(60)]}),
             "other ordered categories": (
                 {},
@@ -119,6 +131,12 @@ CASES = {
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
         }.items()
     },
+    "words and numbers of PyArrow": lambda: FVBMPseudoLikelihood().fit(
+        Batches([pa.table({"a": cells, "b": [0, 1] * 9}) for cells in (["x", "y"] * 9, [1, 2] * 9)])
+    ),
+    "partial_fit with a single pass": lambda: (
+        FSLLDensity().fit(MIXED[["job"]]).partial_fit(Batches(iter([MIXED[["job"]]])))
+    ),
     "too many texts": too_many_texts,
     "too many cells for normal scores": too_many_scores,
     "a new value for partial_fit": lambda: (

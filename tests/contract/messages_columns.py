@@ -7,6 +7,7 @@ from sklearn_boltz import SDCPRBM, TAPRBM, BoltzmannClassifier, FSLLDensity, FVB
 from sklearn_boltz.units import Categorical
 
 BITS = np.arange(40) % 2
+DAYS = pd.date_range("2026-01-01", periods=40)
 
 
 def columns(cells, names="abcdefg"):
@@ -56,6 +57,22 @@ CASES = {
     ),
     "texts among numbers": lambda: FSLLDensity().fit(among_numbers()),
     "texts after numbers": after_numbers,
+    "a text after numbers beyond floats": lambda: (
+        FVBMPseudoLikelihood(columns={"a": "binned"})
+        .fit(columns(2**80 + np.arange(40).astype(object), "a"))
+        .score_samples(columns("oops", "a"))
+    ),
+    "lists after dates": lambda: (
+        FVBMPseudoLikelihood()
+        .fit(columns(DAYS, "a"))
+        .score_samples(columns([[day] for day in DAYS], "a"))
+    ),
+    "units of two kinds": lambda: FVBMPseudoLikelihood().fit(
+        columns([f"{k} {'kg' if k % 2 else 'km'}" for k in range(40)], "a")
+    ),
+    "units and tuples": lambda: FVBMPseudoLikelihood().fit(
+        columns([f"{k} kg" if k % 2 else (k,) for k in range(40)], "a")
+    ),
     "words declared as numbers": lambda: FVBMPseudoLikelihood(columns="number").fit(
         columns(np.array(list("pq") * 20), "ab")
     ),

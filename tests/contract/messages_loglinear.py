@@ -51,6 +51,7 @@ CASES = {
     "float32 would just fit": lambda: too_large(bits(20, 2000), 2**23),
     "float32 would not fit": lambda: too_large(bits(20, 2000), 2**23 - 1),
     "float32 does not fit": lambda: too_large(bits(20, 2000), 2**23 - 1, dtype=np.float32),
+    "a column with many values": lambda: too_large(np.arange(50)[:, None], max_states=40),
     "columns with many values": lambda: too_large(NAMED.to_numpy() % 64),
     "few columns with many values": lambda: too_large(NAMED[["c13", "c12", "c3"]], max_states=200),
     "one of many columns with three values": lambda: too_large(

@@ -86,6 +86,7 @@ CASES = {
         FrozenEstimator(FVBMPseudoLikelihood().fit(FRAME))
     ).fit(FRAME, Y),
     "classifier: weights of batches": classes(Batches([FRAME]), sample_weight=np.ones(40)),
+    "classifier: no batches": lambda: BoltzmannClassifier().fit(Batches([])),
     "classifier: labels of a part of the batches": classes(Batches([FRAME, FRAME])),
     "imputer: weights of batches": lambda: BoltzmannImputer().fit(
         Batches([FRAME]), sample_weight=np.ones(40)
@@ -139,6 +140,9 @@ CASES = {
         for make in (np.asarray, pd.Series)
     },
     "classifier: masked labels": classes(y=np.ma.masked_array(Y, np.arange(40) == 7)),
+    "labels: words after numbers": lambda: (
+        RBMClassifier(2, max_iter=1).fit(X % 2, Y).partial_fit(X % 2, KINDS)
+    ),
     "labels: masked": lambda: RBMClassifier().fit(X % 2, np.ma.masked_array(Y, Y == 1)),
     **{
         f"labels: {list(y)}": labels(*y)

@@ -116,6 +116,7 @@ CASES = {
             "values of too few columns": [0, 0],
         }.items()
     },
+    "probabilities of two numbers": lambda: fitted("numbers").predict_column_proba(NUMBERS, [0, 1]),
     "scores of numbers without a value": lambda: fitted("numbers").interaction_scores(ignore=0),
     "inference of more numbers than rows": lambda: statistics.inference(
         fit(NUMBERS.reshape(12, 20), columns="number"), NUMBERS.reshape(12, 20)

@@ -69,6 +69,7 @@ CASES = {
         f"inference={tap}": lambda tap=tap: TAPRBM(2, inference=tap).fit(X)
         for tap in (TAP(order=3), TAP(max_iter=0), TAP(damping=1), TAP(n_gibbs=-1))
     },
+    "too few names of columns": lambda: network(X)().get_feature_names_out(["a"]),
     "no hidden unit": lambda: TAPDBM(0).fit(X),
     "2 of 3 values": network(CODES, columns=range(2)),
     "2 of 3 values, words": network(seven(np.resize(["x", "y", "z"], 40)), columns=range(2)),
@@ -94,6 +95,7 @@ CASES = {
     "init of bits in truncated units": lambda: SDCPRBM(
         5, columns="truncated_gaussian", init=FVBMPseudoLikelihood(), max_iter=0
     ).fit(X),
+    "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
     "no parameter of a contrast": lambda: statistics.inference(
         network(CODES, alpha=0.1)(), CODES
     ).contrast({"m[x0,x9]": 1}),

@@ -28,6 +28,7 @@ CONSTANT = np.column_stack([SPINS[:, :3], np.ones(100)])
 COPY = pd.DataFrame(np.column_stack([SPINS[:, :2], SPINS[:, :2]]), columns=list("abcd"))
 OFF = ~np.eye(4, dtype=bool)
 EMPTY_TERM = BITS[~BITS[:, :3].all(axis=1)]
+TERM = np.column_stack([SPINS, np.where(np.arange(100) % 9, SPINS[:, 0] * SPINS[:, 1], 1)])
 LIKELIHOOD = {"kind": MaximumEntropy}
 BY_CV = SparseFVBM(penalty="l1", alpha="cv", cv=2)
 FITS = {
@@ -191,6 +192,8 @@ CASES = {
     # Spins, samplers and chains.
     "spins of a density": lambda: statistics.to_ising(density("bits")),
     "spins of three values": lambda: statistics.to_ising(network("threes")),
+    "spins of no coding": lambda: statistics.to_ising(network("bits"), coding="signs"),
+    "interactions of three values": lambda: network("threes").interactions(),
     "spins of terms": lambda: statistics.to_ising(network("term")),
     "spins of numbers": lambda: statistics.to_ising(network("numbers")),
     "spins of numbers in an RBM": lambda: statistics.to_ising(rbm(columns="gaussian")),
@@ -215,6 +218,7 @@ CASES = {
     "adjustment of p values": lambda: result().adjusted_p_value("bonferroni"),
     "inference of a singular information": lambda: statistics.inference(strong(), SPINS),
     "jackknife of the likelihood": inference("exact", covariance="jackknife"),
+    "errors of the likelihood of gaps": lambda: statistics.inference(fit(GAPS, **LIKELIHOOD), GAPS),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
     "inference of bins with a penalty": lambda: statistics.inference(
@@ -271,6 +275,7 @@ CASES = {
     "resamples of regressions": lambda: statistics.bootstrap(
         network("by node"), SPINS, 2, reselect=False
     ),
+    "interval of no method": lambda: resamples().interval("bca"),
     "interval of one resample": lambda: resamples(1).interval(),
     "stability of a penalty that selects nothing": stable(penalty="l2"),
     "stability without an error": stable(max_false=0.01),
@@ -323,6 +328,10 @@ CASES = {
     "terms of no variable": fitting(terms=[(0, 1, "z")], **LIKELIHOOD),
     "terms of three values": fitting(THREES, terms=[(0, 1, 2)], **LIKELIHOOD),
     "terms with missing cells": fitting(GAPS, terms=[(0, 1, 2)], **LIKELIHOOD),
+    "terms after two rounds": fitting(TERM, alpha=0.01, max_order=3, max_iter=2),
+    "terms after one iteration": fitting(
+        TERM, terms=[(0, 1, 4)], max_iter=1, alpha=0.01, **LIKELIHOOD
+    ),
     "max_order of three values": fitting(THREES, max_order=3),
     "max_order with missing cells": fitting(GAPS, max_order=3),
     "counts with a constant column": fitting(CONSTANT, count_potential=True, **LIKELIHOOD),

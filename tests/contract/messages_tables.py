@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import Encoder
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Categorical
+from sklearn_boltz.units import Categorical, TruncatedGaussBernoulli
 
 TERMS, PAIRS = FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1)
 UNITS = SDCPRBM(2, max_iter=1, random_state=0)
@@ -113,10 +113,17 @@ CASES = {
     "numbers, then words in batches": partial(fit, UNITS, Batches([words()[0], words()[1]])),
     "batches, InfiniteRBM": partial(fit, InfiniteRBM(), Batches(X)),
     "batches to score": lambda: model(PAIRS, "bits").score_samples(Batches([X])),
+    "weights of some rows": partial(fit, UNITS, Batches([X]), sample_weight=np.ones(7)),
+    "one row, of which some are set aside": partial(
+        fit, SDCPRBM(2, early_stopping=True), Batches(lambda: iter([X[:1]]))
+    ),
+    "batches without a cell": partial(fit, SDCPRBM(2), Batches([np.full((3, 2), np.nan)])),
+    "batches to pre-train on": partial(fit, TAPDBM((3, 2)), Batches([X])),
     # Types of units.
     "no such column": partial(fit, SDCPRBM(2, columns={"prise3": "gaussian"}), PRICES),
     "no similar column": partial(fit, SDCPRBM(2, columns={"zz": "gaussian"}), PRICES),
     "no such number": partial(fit, SDCPRBM(2, columns={12: "gaussian"}), PRICES.to_numpy()),
+    "a range of a class, with 0": units(TruncatedGaussBernoulli, LARGE),
     "a range of amounts": units("truncated_gaussian", changed(0, 0, np.nan, LARGE)),
     "a code of units": partial(fit, TYPED, changed(4, 0, 1.5, CODES)),
     "a code of units, later": lambda: fit(TYPED, CODES).transform(changed(4, 0, 1.5, CODES)),

@@ -129,6 +129,7 @@ OF_COLUMNS = {
     "sums over two continua": lambda: exact_log_partition(TWO_CONTINUA),
     "sums over 27 bits": lambda: exact_log_partition(MANY_BITS),
     "words as bits": fit_table(columns={"b": "probability"}),
+    "two units for a column": fit_table(columns={"a": GAUSSIAN}),
     "units of four columns": fit_table(columns=Bernoulli(np.zeros(4))),
     "a class that is no unit type": fit_table(columns=int),
     "a code beyond those of the units": fit(SDCPRBM(3, columns=WORDS_BESIDE_BITS), CODES),
@@ -141,6 +142,9 @@ OF_COLUMNS = {
     "values beyond the range": lambda: interval().transform(BITS + 5),
     "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
     "adaptive TAP of words": fit(TAPRBM(3, inference="adaptive"), WEATHER[["city"]]),
+    "zeros out of the range": fit(
+        SDCPRBM(2, columns=TruncatedGaussian(np.ones(6), np.ones(6), 1, 2)), sp.csr_array(BITS)
+    ),
     "units without samples": fit(TAPRBM(3, columns=Spin(np.zeros(BITS.shape[1]))), BITS),
 }
 for name in ESTIMATORS:
@@ -178,6 +182,9 @@ OF_FITTED = {
         WEATHER, flip_probability=0.1
     ),
     "flips of an interval": lambda: interval().denoise(BITS, 0.1),
+    "temperatures that end at 0.9": lambda: fitted("bits").log_partition(
+        "ais", n_temperatures=[0, 0.9]
+    ),
     "no noise": lambda: fitted("bits", "TAPRBM").denoise(BITS),
     "samples by TAP": lambda: fitted("bits", "TAPRBM").impute(UNKNOWN, how="sample", method="tap"),
     "pictures of columns of several numbers": lambda: ReceptiveFieldDisplay.from_estimator(

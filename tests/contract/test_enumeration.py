@@ -153,6 +153,7 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     X = X[:6]
     X[:, 1:4] = np.nan
     exact, exact_scores = model.predict_column_proba(X, 2), model.score_samples(X)
+    weights, shares = model._expected_log_weights(X)
     monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
     monkeypatch.setattr(_incomplete, "MAX_CORE", 1)
     monkeypatch.setattr(_incomplete, "N_DRAWS", n_draws)
@@ -163,6 +164,10 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     for row, p in zip(X, found, strict=True):
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
+    by_chains = model._expected_log_weights(X)
+    assert_allclose(by_chains[0], weights, atol=0.3)
+    missing = slice(len(p), 4 * len(p))
+    assert_allclose(by_chains[1][:, missing], shares[:, missing], atol=0.15)
     scores = model.score_samples(X)
     assert_allclose(scores, exact_scores, atol=0.12)  # four standard errors
     assert (scores != exact_scores).any()
@@ -206,10 +211,13 @@ def test_samples_that_obey(case):
     def where(rows):
         return rows[:, 0] + rows[:, 1] > rows[:, 2]
 
+    def unsure(rows):
+        return np.where(where(rows), True, None)
+
     for given, temperature in (({}, 1.0), ({4: values[4][1]}, 1.0), ({}, 2.0)):
         agrees = where(every) & np.all([every[:, j] == v for j, v in given.items()], axis=0)
         q = np.where(agrees, p ** (1 / temperature), 0)
-        X = model.sample(4000, 0, given=given, where=where, temperature=temperature)
+        X = model.sample(4000, 0, given=given, where=unsure, temperature=temperature)
         assert_drawn(X, every, q / q.sum())
 
 

@@ -146,7 +146,8 @@ REFUSED = {
            "Object": ([k % 3 for k in range(N)], pl.Object), "Duration": (LENGTHS, None),
            "Time": (CLOCKS, None)}.items()},
     **{name: pd.DataFrame({"x": cells, "y": BITS}) for name, cells in {
-        "lists": [[k] for k in range(N)], "dicts": PARTS, "sets": [{k} for k in range(N)],
+        "arrays": [np.array([k, 1]) for k in range(N)], "lists": [[k] for k in range(N)],
+        "dicts": PARTS, "sets": [{k} for k in range(N)],
         "objects without a hash": [Point() for _ in range(N)], "durations": pd.Series(LENGTHS),
         "a NaN that signals": [Decimal("sNaN"), *map(Decimal, range(1, N))]}.items()},
     "lists in an array": np.array([[[k], k % 2] for k in range(N)], dtype=object),

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 TERMS, PAIRS = FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1)
 UNITS = SDCPRBM(3, max_iter=2, random_state=0)
 
+TICK, EARLY = np.datetime64(2**62, "ns"), np.datetime64(1, "ns")
 # A column of each kind, with a missing cell where the type can hold one: cells, categories.
 PANDAS = {
     "truth": (pd.Series([True, False, True, False]), [False, True]),
@@ -53,6 +54,8 @@ PANDAS = {
     "one level": (pd.Series(["x", "x", None, "x"]), ["x"]),
     "of several types": (pd.Series(["a", 1, None, 2.5], dtype=object), [2.5, 1, "a"]),
     "intervals": (pd.Series(pd.cut([1, 5, 9, 1], [0, 4, 10])), list(pd.cut([1, 5], [0, 4, 10]))),
+    "stamps": (pd.Series([pd.Timestamp(f"2020-1-{k}") for k in (2, 4, 5, 2)], dtype=object), None),
+    "ticks": (pd.Series([TICK, TICK + 1, EARLY, None], dtype=object), [EARLY, TICK, TICK + 1]),
     "bits": (pd.Series([0, 1, 1, 0]), None),
     "fractions": (pd.Series([0.5, np.nan, 0.25, 1.0]), None),
     "amounts": (pd.Series([1.5, 200.0, -3.0, np.nan]), None),
@@ -104,6 +107,11 @@ OF_PYARROW = {
     "names": (pa.array(["lo", "hi", None]).dictionary_encode(), ["hi", "lo"]),
     "chunks": (pa.chunked_array([pa.array(c, SMALL) for c in ("yx", [None])]), ["x", "y"]),
     "bits": (pa.array([1, None, 0], pa.int32()).dictionary_encode(), None),
+    "flags": (pa.array([True, None, False]).dictionary_encode(), [False, True]),
+    "views": (
+        pa.DictionaryArray.from_arrays(CODES, pa.array(LEVELS, pa.string_view())),
+        ["hi", "lo"],
+    ),
     "levels of numbers": (pa.array([9, 7, None], pa.int8()).dictionary_encode(), [7, 9]),
     "counts": (pa.array([1, None, 6], pa.uint8()), [1, 6]),
     "share": (pa.array([0.5, None, 0.25], pa.float32()), None),

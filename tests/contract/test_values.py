@@ -408,6 +408,7 @@ OTHERS = {
     "words": lambda X: X.assign(vote=X["vote"].astype(str)),
     "bits": lambda X: X.assign(vote=X["vote"].astype(float)),
     "texts": lambda X: X.assign(day=X["day"].astype(str)),
+    "times": lambda X: X.assign(day=X["day"].astype(str) + ".000"),
     "days": lambda X: X.assign(day=pd.to_datetime(X["day"]).dt.date),
 }
 USERS = [
@@ -430,8 +431,9 @@ def test_filled_cells_have_the_type_of_the_observed_ones():
     X = codes()
     imputer = BoltzmannImputer(random_state=0).fit(X)
     for other, column, missing in (("floats", "zip", np.nan), ("words", "vote", None),
-                                   ("texts", "day", None), ("days", "day", None)):  # fmt: skip
-        new = OTHERS[other](X)
+                                   ("texts", "day", None), ("times", "day", None),
+                                   ("days", "day", None)):  # fmt: skip
+        new = OTHERS[other](X[X["day"] == "2020-01-01"].reset_index(drop=True))
         new.loc[::5, column] = missing
         filled = imputer.transform(new)[column]
         assert {str(cell) for cell in filled} <= {str(cell) for cell in OTHERS[other](X)[column]}
@@ -494,7 +496,41 @@ def test_a_batch_whose_column_came_without_a_cell(estimator, first):
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
 def test_frames_of_other_libraries_become_those_of_pandas(make):
     X = make({"n": [1, None, 3] * 9, "day": [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)] * 9,
-              "x": [0.5, None, 2.5] * 9, "word": ["a", None, "b"] * 9})  # fmt: skip
+              "x": [0.5, None, 2.5] * 9, "word": ["a", None, "b"] * 9,
+              "when": [INSTANTS[0], None, INSTANTS[1]] * 9})  # fmt: skip
     filled = BoltzmannImputer(random_state=0).set_output(transform="pandas").fit_transform(X)
     assert [dtype.kind for dtype in filled.dtypes[:3]] == ["i", "M", "f"]
     assert filled["word"].tolist()[::3] == ["a"] * 9
+    assert filled["when"][::3].tolist() == INSTANTS[:1] * 9
+
+
+@pytest.mark.parametrize("convert", [lambda X: X, pa.Table.from_pandas])
+def test_frames_of_other_libraries_become_those_of_polars(convert):
+    size = pd.Categorical(["s", "m", None] * 9, ["s", "m"], ordered=True)
+    X = pd.DataFrame({"when": pd.Series([INSTANTS[0], None, INSTANTS[1]] * 9), "size": size})
+    imputer = BoltzmannImputer(random_state=0).set_output(transform="polars")
+    filled = imputer.fit_transform(convert(X))
+    assert filled["when"].to_list()[::3] == INSTANTS[:1] * 9
+    assert filled.schema["size"] == pl.Enum(["s", "m"])
+
+
+@pytest.mark.filterwarnings("ignore:.*no cell has a value of the training")
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_words_among_numbers_are_objects_or_refused(make):
+    words = make({"a": ["x", None, "y"] * 20, "b": [0, 1] * 30})
+    model = FVBMPseudoLikelihood(max_iter=3).fit(words)
+    numbers = make({"a": [1, None, 2] * 20, "b": [0, 1] * 30})
+    if make is pd.DataFrame:
+        filled = model.impute(numbers.astype({"a": "Int64"}), how="mode")["a"]
+        assert filled[::3].tolist() == [1] * 20 and set(filled[1::3]) <= {"x", "y"}
+        return
+    with pytest.raises(ValueError, match="cannot hold cells of the type (string|String)"):
+        model.impute(numbers, how="mode")
+
+
+def test_filled_cells_may_be_categories_that_a_batch_lacks():
+    X = pd.DataFrame({"a": pd.Categorical(["x", "y", None] * 20), "b": [0, 1] * 30})
+    few = X.assign(a=pd.Categorical(["x", None, "x"] * 20))
+    filled = FVBMPseudoLikelihood(max_iter=3).fit(X).impute(few, how="sample", random_state=0)["a"]
+    assert filled.dtype == X["a"].dtype and (filled[few["a"].notna()] == "x").all()
+    assert set(filled) == {"x", "y"}

@@ -95,7 +95,8 @@ class Rounds:
         n_rounds, scaling, mean, k = min(n_rounds, monitor.max_iter), None, 0, 0
         while k < n_rounds:
             n_averaged = 0 if self.is_exact else k + 1 - max(n_rounds - N_AVERAGED, 0)
-            monitor.bar.total = None if self.is_exact else n_rounds
+            if not self.is_exact:
+                monitor.bar.total = n_rounds
             objective = self.objective(network, 1.0 if n_averaged > 0 else (k + 1) / n_rounds)
             if k in RESCALED:
                 second, spread = objective.moments(network.theta)
@@ -116,13 +117,11 @@ class Rounds:
                 n_rounds = min(n_rounds + N_AVERAGED, MOST_ROUNDS, monitor.max_iter)
         if self.is_exact:
             self._finish(objective, network, scaling, monitor)
-        elif monitor.status == "initial":
+        else:
             monitor.status = "converged" if n_rounds >= N_ROUNDS else "max_iter"
 
     def _is_rising(self, monitor):
         """Whether the objective has risen in the rounds that were averaged."""
-        if self.is_exact:
-            return False
         first, last = np.reshape(monitor.values[-N_AVERAGED:], (2, -1)).mean(axis=1)
         return last - first > RISING * self.total * len(self.bases)
 

@@ -64,11 +64,6 @@ class ScoredRows:
         self._n_each = np.diff(np.append(self.first, len(z)))
         self.place = np.repeat(np.arange(len(self.first)), self._n_each)
 
-    def take(self, which):
-        """Some of the completions."""
-        parts = self.z.take(which), self.weights[which], self.owner[which], self.log_prior[which]
-        return ScoredRows(self.x[which], *parts)
-
     def shares(self, observed, at):
         """How much each completion counts by each class, and the log-likelihood of all rows.
 

@@ -181,10 +181,6 @@ class SpinModel(DiscreteModel):
 
     # Other models.
 
-    def like(self, coupling, intercept):
-        """A model of pairs of the same columns."""
-        return SpinModel(coupling, intercept, base=self.base)
-
     @cached_property
     def potts(self):
         """The part with pairs in the layout of categorical columns."""

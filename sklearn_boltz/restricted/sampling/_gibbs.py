@@ -15,7 +15,6 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     hidden_fields,
     visible_fields,
 )
-from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 # Persistent chains at most, unless there are more rows.
@@ -153,8 +152,6 @@ def rows_to_start_at(n_chains, n_rows):
 
 def draw(p, stream):
     """Values 0 and 1 with the given probabilities."""
-    if is_foreign(p):
-        return _bernoulli_arrays.draw(p, stream)
     out = np.empty_like(p)
     bernoulli_draw(out, p, stream.seed, stream.take(1))
     return out

@@ -17,11 +17,7 @@ from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.sampling._gibbs import (
-    rows_to_start_at,
-    run_chains,
-    steps_of_transition,
-)
+from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at, run_chains
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
@@ -195,7 +191,10 @@ class Parts:
             other.learn(ON_CLUSTER[type(other)](self), rate, workers)
             return other
 
-        return outlive_workers(changed)
+        taught = outlive_workers(changed)
+        if getattr(learner, "tempered", None) is not None:  # states of a ladder, which go on there
+            learner.tempered[...] = taught.tempered
+        return taught
 
 
 def _rows(check, block, rows):
@@ -321,16 +320,19 @@ class PairsOnCluster:
             return self._chains[0][1].means()
         if scheme.goes_on:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        step = learner.stream.take(steps_of_transition(learner.model()) * scheme.n_gibbs)
+        model, step = learner.model(), learner.stream.step
         same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]
         self._states = parts.map(
-            _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
+            _transitions, deepcopy(model), *same, ends[:-1], self._states, parts.rows
         )
+        # A chain here, too, for the number of steps that it takes of the stream.
+        V, H = (np.zeros((1, len(units)), model.dtype) for units in (model.visible, model.hidden))
+        run_chains(model, V, H, scheme.n_gibbs, learner.stream, workers, from_hidden=scheme.goes_on)
         self._chains = [(1 - scheme.tempered, parts.total(self._states))]
         if scheme.tempered:  # few chains, which stay here
             V = learner.tempered
             H = np.empty((len(V), len(learner.hidden)), V.dtype)
-            run_chains(learner.model(), V, H, 1, learner.stream, workers)
+            run_chains(model, V, H, 1, learner.stream, workers)
             self._chains.append((scheme.tempered, PairSums.of(V, H)))
         return tuple(sum(part * pairs.means()[k] for part, pairs in self._chains) for k in range(2))
 

@@ -64,7 +64,8 @@ class StreamedRows:
         lengths, sums = found
         self.source, self.dtype, self.hold_bits = batches, sums.dtype, sums.hold_bits
         self.gaps = sums if len(sums.rows) else None
-        self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
+        n_batches = max(max(lengths) + 1, batches.n_batches or 0)  # empty ones are not in lengths
+        self._lengths = np.zeros(n_batches, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
         self._starts = np.append(0, np.cumsum(self._lengths))
         self.shape = int(self._starts[-1]), len(sums.total)
@@ -238,7 +239,7 @@ class StreamedRows:
 
     def _free_rows(self, k, times=None):
         begin, end = np.searchsorted(self._without, self._starts[k : k + 2])
-        rows = np.arange(self._lengths[k] if k < len(self._lengths) else 0)
+        rows = np.arange(self._lengths[k])
         if times is not None:
             return np.repeat(rows, times[self._starts[k] : self._starts[k] + len(rows)])
         return np.delete(rows, self._without[begin:end] - self._starts[k])
