@@ -227,8 +227,6 @@ class Density(
             checked = self._validate_data(X, reset=reset, **options)
             if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
                 checked = as_numbers(checked)
-            if numbers_only and checked.dtype.kind not in "biuf":
-                raise TypeError("The values of X must be numbers.")
         weights, counted = sample_weight, None
         of_cells = isinstance(weights, np.ndarray) and weights.shape == X.shape  # in batches
         if weights is not None and not of_cells:

@@ -51,8 +51,7 @@ def test_ranks_are_as_exact_as_is_said(n_cells, n_values, n_parts, is_sorted, se
         patch.setattr(_counts, "MOST", 16)
         patch.setattr(_counts, "N_HASHES", 64)
         counts = added(np.array_split(numbers, n_parts), rng)
-        # Its error is 1/8: six standard errors.
-        assert 1 / 4 < counts.n_different / len(np.unique(numbers)) < 7 / 4
+        assert 1 / 4 < counts.n_different / len(np.unique(numbers)) < 7 / 4  # six errors
     assert counts.weights.sum() == n_cells
     assert counts.values[[0, -1]].tolist() == [numbers.min(), numbers.max()]
     assert np.isin(counts.values, numbers).all() and (np.diff(counts.values) > 0).all()

@@ -148,6 +148,7 @@ CASES = {
     "new categories that unseen takes as missing": lambda: new_categories(
         FVBMPseudoLikelihood(unseen="missing")
     ),
+    "new categories of two": lambda: new_categories(FVBMPseudoLikelihood(columns="binary")),
     # Numbers of batches.
     "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),

@@ -72,7 +72,7 @@ CASES = {
     "a variable that is none": lambda: fitted("ab").marginal("q"),
     **{
         f"variables {features}": lambda features=features: fitted().marginal(features)
-        for features in ([], [0, 0], [9], [-5])
+        for features in ([], [0, 0], [9], [-5], [[0]])
     },
     **{
         f"basis {basis}": lambda basis=basis: fitted().expectation(basis)
