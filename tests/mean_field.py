@@ -38,6 +38,7 @@ LAYERS = {
     "mixed": lambda rng: Stacked(
         [bits(2, rng), words(3, 2)(rng), Gaussian(rng.normal(size=1), np.full(1, 4.0))]
     ),
+    "spiked and bits": lambda rng: Stacked([LAYERS["spiked"](rng), bits(2, rng)]),
     "gaussian": lambda rng: Gaussian(rng.normal(size=3), rng.uniform(1, 2, 3)),
 }
 # The first of them of units of one number.

@@ -69,7 +69,7 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
-from sklearn_boltz.partition import _estimates, _ladder, _ladder_record
+from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted.mean_field import _second_order, _solutions, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel, clamp
@@ -93,10 +93,7 @@ from sklearn_boltz.restricted.sampling import (
     _modes,
     _observed,
 )
-from sklearn_boltz.restricted.sampling._annealing import (
-    annealed_importance_sampling,
-    annealed_within,
-)
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._conditional import impute
 from sklearn_boltz.restricted.sampling._fitted_rbm import FittedRBM

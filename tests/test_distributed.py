@@ -78,8 +78,9 @@ def client(shared_client):
 
 
 @pytest.fixture
-def threads():
+def threads(monkeypatch):
     """Three threads of this process, which send each other what processes would."""
+    monkeypatch.setattr(_cluster, "MOST_MEETING", 2)
     options = {"n_workers": 3, "threads_per_worker": 1, "processes": False}
     with (
         distributed.LocalCluster(**options, protocol="tcp://", dashboard_address=":0") as cluster,
@@ -310,10 +311,7 @@ SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarnin
     [(1, False, False), (-3, True, False), (-2, False, False), (0, True, True), (2, True, True),
      (3, True, True), (-1, True, True), (4, False, False)],
 )  # fmt: skip
-def test_mini_batches_are_shared(
-    threads, X, number, incomplete, weighted, nothing_is_collected, monkeypatch
-):
-    monkeypatch.setattr(_cluster, "MOST_MEETING", 2)
+def test_mini_batches_are_shared(threads, X, number, incomplete, weighted, nothing_is_collected):
     rng, estimator = np.random.default_rng(0), TRAINED[number]
     y = np.where(rng.random(400) < 0.3, None, X[:, 0] + X[:, 1])
     weights = rng.integers(3, size=400) if weighted else None

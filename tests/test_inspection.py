@@ -167,6 +167,7 @@ def test_samples(rbm):
         model.fit(make_bars_and_stripes(3))
         assert set(np.unique(SampleDisplay.from_estimator(model, 9).rows)) <= {0, 1}
     assert SampleDisplay.from_rows(2 * expected - 1).images_[0].get_clim() == (-1, 1)
+    assert SampleDisplay.from_rows(expected, limits=(-3, 3)).images_[0].get_clim() == (-3, 3)
 
 
 def test_named_lines_and_missing_values():

@@ -83,6 +83,7 @@ def test_constants_and_shares_behind_a_barrier():
     # 50 chains at the end: 4 standard deviations.
     assert abs(share - density[near].sum()) < 4 * np.sqrt(0.25 / 50)
     assert not ladder.is_broken()
+    assert np.isnan(_ladder.Pair().log_ratio()[0]) and _ladder.Pair().log_ratio()[1] == np.inf
 
 
 def test_figures_of_weights_by_hand():

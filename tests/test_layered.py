@@ -91,3 +91,10 @@ def test_tap_free_energy_of_incomplete_rows(sizes, workers):
         clamped = clamp(layered_of(small), v[np.newaxis], iteration, workers)
         errors.append(abs(clamped.free_energy(2)[0] + logsumexp(small.log_joint[agree])))
     assert errors[0] < 1e-4 and errors[0] / errors[1] > 2**2.7
+
+
+def test_weights_in_blocks_are_no_array_where_that_would_fill_them():
+    weights = layered_of(random_dbm((4, 3, 2))).sides().weights
+    for call in (np.exp, np.add.reduce):
+        with pytest.raises(TypeError, match="returned NotImplemented"):
+            call(weights)

@@ -78,7 +78,7 @@ def test_pseudo_likelihood_of_units(pair):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
 
 
-def test_ascents_end_at_states_that_no_unit_can_better():
+def test_ascents_end_at_states_that_no_unit_can_better(monkeypatch):
     rng = np.random.default_rng(0)
     visible = Stacked([Categorical([3, 4, 2], rng.normal(size=9)), Bernoulli(rng.normal(size=3)),
                        Gaussian.neutral(1)])  # fmt: skip
@@ -97,6 +97,9 @@ def test_ascents_end_at_states_that_no_unit_can_better():
             other = ends.copy()
             other[:, visible.columns_of(unit)] = state
             assert (model.free_energy(other) >= energy - 2e-5).all()
+    monkeypatch.setattr(_modes, "MOST_SWEEPS", 1)
+    once = model.free_energy(_modes.coordinate_ascent(model, V, missing))
+    assert (once >= energy).all() and (once <= model.free_energy(V)).all()
 
 
 DEEP = [("C", "B", "C"), ("BC", "C", "B"), ("M", "C", "B"), ("C", "CC", "G")]

@@ -293,6 +293,7 @@ def test_transitions_keep_the_distribution_of_missing_cells(machine, workers):
     ends = _gaps.complete(model, start, np.tile(np.isnan(v), (n, 1)), 1, workers)
     assert (ends == start).all(axis=1).mean() < 0.9
     assert_drawn(ends, rows[agree], p)
+    assert_array_equal(_gaps.complete(model, start, np.zeros(start.shape, bool), 1, workers), start)
 
 
 @pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2]], ids=repr)

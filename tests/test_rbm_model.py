@@ -237,6 +237,8 @@ def test_ais_is_unbiased(law, workers):
         0.05, model, base, temperature_ladder(2), 200, Stream(1), workers
     )
     assert close.value == pytest.approx(law.log_Z, abs=SIGMAS * max(close.std_err, 0.01))
+    never = _annealing.annealed_within(1e-9, model, base, np.arange(2.0), 2, Stream(1), workers)
+    assert not never.trusted and "64 temperatures and 128 chains it is not" in never.verdict
 
 
 def test_reverse_ais_is_unbiased(law, workers):

@@ -150,7 +150,7 @@ def test_the_remedy_for_a_fit_that_a_tree_beats():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "never"), [(SDCPRBM, 0), (TAPRBM, False)])
 def test_where_chains_stick_a_second_training_follows_the_first(monkeypatch, estimator, never):
-    short = estimator._schedule._replace(longest=(1, 10, 10), last_epochs=(2, 2))
+    short = estimator._schedule._replace(longest=(1, 15, 15), last_epochs=(2, 2))
     monkeypatch.setattr(estimator, "_schedule", short)
     X, valid, _ = planted(12, 3, 200, 0.01)
     model = estimator(8, early_stopping=valid, learning_rate=1.0, random_state=0, warm_start=True)

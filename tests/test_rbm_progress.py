@@ -224,8 +224,12 @@ def test_the_default_learns(X, n_rows, gain):
 # Validation rows that are given.
 
 
+def words(rows):
+    return pd.DataFrame(rows[:, 1:] + 2 * rows[:, :-1]).astype(str)
+
+
 @QUIET
-@pytest.mark.parametrize("container", [csr_array, pd.DataFrame, "gaps"])
+@pytest.mark.parametrize("container", [csr_array, pd.DataFrame, words, "gaps"])
 def test_validation_rows_that_are_given(container):
     """They are measured, and nothing is learned from them."""
     X, valid = bits(120), bits(30, seed=1)
@@ -243,9 +247,10 @@ def test_validation_rows_that_are_given(container):
         assert_array_equal(model.components_, other.components_)
         for fit, rows in ((model, valid), (other, 1 - valid)):
             measured = fit.history_["validation_log_likelihood"][-1]
-            assert measured == pytest.approx(fit.score(rows), rel=1e-5)
+            assert measured == pytest.approx(fit.score(container(rows)), rel=1e-5)
     assert not np.array_equal(fits[0].components_, fits[1].components_)
-    assert clone(fits[0]).fit(container(X)).score(valid) == fits[0].score(valid)
+    again, valid = clone(fits[0]).fit(container(X)), container(valid)
+    assert again.score(valid) == fits[0].score(valid)
 
 
 @pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM, TAPDBM])

@@ -204,6 +204,8 @@ def test_a_spin_glass_is_noticed(digits):
     for method in (model.transform, model.free_energy):
         with pytest.warns(ConvergenceWarning, match="% of the rows; .* larger damping"):
             assert np.isfinite(method(X)).all()
+    with pytest.warns(ConvergenceWarning, match="from no start: .*, or a larger damping"):
+        model.log_partition("tap", X=X)
 
 
 @both_machines

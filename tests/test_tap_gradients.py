@@ -82,7 +82,7 @@ def test_gradients_are_those_of_the_tap_log_likelihood(layered, workers):
 @pytest.mark.parametrize(
     ("kinds", "order"),
     [("bits", 1), ("words", 2), ("bits and words", 2), ("truncated", 2), ("spiked", 1),
-     ("gaussian", 2)],
+     ("gaussian", 2), ("spiked and bits", 2)],
 )  # fmt: skip
 def test_tap_gradient_of_incomplete_rows(kinds, order, workers):
     layered = random_layered((kinds, *["bits"] * order))

@@ -66,19 +66,6 @@ def test_an_interrupt_at_any_call_lifts_the_limit(context):
             assert n_threads() == [1] * len(n_threads()), f"at call {n} of {count.n_calls}"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("n", [3, 6, 9])
-def test_a_limit_that_is_left_behind_is_lifted_by_the_next(n):
-    """Python ignores an interrupt that comes where it drops a context."""
-    context = limit_blas(1)
-    context.__enter__()
-    with CtrlC(n):
-        del context
-    with limit_blas(1):
-        assert n_threads() == [1] * len(n_threads())
-    assert n_threads() == [3] * len(n_threads())
-
-
 def forks(test):
     """A test that forks, where that can be done."""
     test = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")(test)
