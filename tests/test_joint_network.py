@@ -9,10 +9,10 @@ from contract.estimators import Location
 from contract.test_numbers import wages, with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
-from test_location import numbers_and_words, small_model
+from test_location import numbers_and_words, small_network
 
 from oracles import differences
-from private import JointLayout, PottsModel, joint_network, to_zero_sum
+from private import JointLayout, PottsModel, joint_network, location_gaussians, to_zero_sum
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -29,8 +29,9 @@ def with_numbers(network, n_scores=2):
 
 def test_couplings_by_differences_of_the_log_density():
     """What is left of ln p(x, z) after means over values, and its second derivatives."""
-    model = small_model()
-    network, gaussians = model.network, model.gaussians
+    rng, network = np.random.default_rng(0), small_network(0)
+    means, slopes, root = (rng.normal(size=(n, m)) for n, m in ((1, 2), (2, 6), (2, 4)))
+    gaussians = location_gaussians.Gaussians(np.zeros(1), means, slopes, (root @ root.T / 4)[None])
 
     def log_p(codes, z):
         x = network.one_hot(np.array([codes])).toarray()[0]
