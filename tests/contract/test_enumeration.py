@@ -153,7 +153,8 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     X = X[:6]
     X[:, 1:4] = np.nan
     exact, exact_scores = model.predict_column_proba(X, 2), model.score_samples(X)
-    weights, shares = model._expected_log_weights(X)
+    codes = model._codes(X)
+    weights, shares = _incomplete.expected_log_weights(model._model(), codes)
     monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
     monkeypatch.setattr(_incomplete, "MAX_CORE", 1)
     monkeypatch.setattr(_incomplete, "N_DRAWS", n_draws)
@@ -164,7 +165,7 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     for row, p in zip(X, found, strict=True):
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
-    by_chains = model._expected_log_weights(X)
+    by_chains = _incomplete.expected_log_weights(model._model(), codes)
     assert_allclose(by_chains[0], weights, atol=0.3)
     missing = slice(len(p), 4 * len(p))
     assert_allclose(by_chains[1][:, missing], shares[:, missing], atol=0.15)
