@@ -17,10 +17,10 @@ from sklearn_boltz.networks.features._prior import CouplingPrior
 from sklearn_boltz.networks.features._steps import Scaling
 from sklearn_boltz.numerics._lbfgs import Lbfgs
 
-# Rounds with completions, and how many of the last are averaged. If the objective is higher by more
-# in the second half of these than in the first, in nats a cell, others follow: strongly related
-# columns need them.
-N_ROUNDS, N_AVERAGED, RISING = 30, 10, 5e-3
+# Rounds with completions, and how many of the last are averaged. Where the objective of many rows is
+# higher by more in the second half of these than in the first, in nats a cell, others follow:
+# strongly related columns need them.
+N_ROUNDS, N_AVERAGED, MANY_ROWS, RISING = 30, 10, 2**12, 5e-3
 # Rounds of estimates of the prior without completions, and rounds at most, of all fits.
 N_ESTIMATES, MOST_ROUNDS = 15, 60
 # Steps of the first round, of those with estimates, and of those after them.
@@ -121,9 +121,9 @@ class Rounds:
             monitor.status = "converged" if n_rounds >= N_ROUNDS else "max_iter"
 
     def _is_rising(self, monitor):
-        """Whether the objective has risen in the rounds that were averaged."""
+        """Whether the objective of many rows has risen in the rounds that were averaged."""
         first, last = np.reshape(monitor.values[-N_AVERAGED:], (2, -1)).mean(axis=1)
-        return last - first > RISING * self.total * len(self.bases)
+        return self.total > MANY_ROWS and last - first > RISING * self.total * len(self.bases)
 
     def _finish(self, objective, network, scaling, monitor):
         """Go on to the maximum."""

@@ -26,6 +26,8 @@ from sklearn_boltz.networks.training._objective import PseudoLikelihood, paramet
 
 # Smooth functions of a column with an order, of which the first is its trend; of few states all.
 N_SMOOTH, FEW_STATES = 3, 5
+# Features of all rows at most that have double precision.
+FEW_FEATURES = 2**18
 # Groups of neighbouring states at most.
 MOST_GROUPS = 24
 
@@ -311,15 +313,20 @@ class FunctionNetwork:
         self._own = state_slices(self.ranks)
         self._basis = block_diag(*(f.values for f in functions))
         self._log_base = np.concatenate([f.log_base for f in functions])
-        codes, self._weights = problem.cells.codes, problem.cells.weights
-        column = column_of_state(self.ranks)
-        self._features = np.empty((len(codes), len(column)))
+        codes, column = problem.cells.codes, column_of_state(self.ranks)
+        is_small = len(codes) * len(column) <= FEW_FEATURES
+        self._dtype = dtype = np.float64 if is_small else np.float32
+        self._weights = problem.cells.weights.astype(dtype)
+        self._features = np.empty((len(codes), len(column)), dtype)
+        self._heads = [
+            (f.of_groups.astype(dtype), f.base_of_groups.astype(dtype)) for f in functions
+        ]
         self._groups = np.empty((len(functions), len(codes)), dtype=np.int32)
         for i, (own, f) in enumerate(zip(self._own, functions, strict=True)):
             # The last ones are for missing cells.
             self._features[:, own] = np.pad(f.values, ((0, 1), (0, 0)))[codes[:, i]]
             self._groups[i] = np.append(f.group, -1)[codes[:, i]]
-        shift = self._weights @ self._features / self.total
+        shift = problem.cells.weights @ self._features / self.total
         self._features -= shift
         self.layout = layout = Layout(column, nodewise, shift)
         counts = [problem.counts()[states] for states in state_slices(self.n_values)]
@@ -349,15 +356,14 @@ class FunctionNetwork:
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
-        coupling, intercept = self.layout.centred(theta)
+        coupling, intercept = (a.astype(self._dtype) for a in self.layout.centred(theta))
         nodes = np.arange(self.n_columns) if nodes is None else nodes
         losses, left = np.empty(len(nodes)), []
         for k, i in enumerate(nodes):
-            own, functions = self._own[i], self._functions[i]
-            fields = self._features @ coupling[own].T + intercept[own]
-            fields = fields @ functions.of_groups.T
-            base, offsets = functions.base_of_groups, np.array([0, fields.shape[1]])
-            value = residuals(fields, base, offsets, self._groups[i][:, None], self._weights)
+            own, (of_groups, base) = self._own[i], self._heads[i]
+            fields = (self._features @ coupling[own].T + intercept[own]) @ of_groups.T
+            groups, offsets = self._groups[i][:, None], np.array([0, len(base)])
+            value = residuals(fields, base, offsets, groups, self._weights)
             losses[k] = (self._constants[i] - value) / self.total
             left.append(fields)
         if old is None:
@@ -367,7 +373,7 @@ class FunctionNetwork:
     def slopes(self, state, nodes, out):
         """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
         for i in nodes:
-            own, left = self._own[i], state.left[i] @ self._functions[i].of_groups
+            own, left = self._own[i], state.left[i] @ self._heads[i][0]
             out[own] = left.T @ self._features / self.total
             places = np.arange(own.start, own.stop)
             out[places, places] = left.sum(axis=0) / self.total

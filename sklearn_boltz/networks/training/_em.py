@@ -69,8 +69,9 @@ def _rounds(task, initial, method, first, n_draws, rounds):
         return "converged"
     if initial[0] is None and initial[1] is None:
         initial = _fit.near_maximum(task, initial, first, 1e-3)
-    n_draws_of_all = min(MAX_DRAWS, MAX_WORK / len(task.varying) ** 2)
-    limits = {"max_entries": MAX_CELLS, "n_draws": n_draws, "max_draws": n_draws_of_all}
+    max_cells = min(MAX_CELLS, task.most_cells)
+    max_draws = min(MAX_DRAWS, MAX_WORK / len(task.varying) ** 2)
+    limits = {"max_entries": max_cells, "n_draws": n_draws, "max_draws": max_draws}
     rows, draw = IncompleteRows(*task.rows(), task.problem.n_values, **limits), drawing()
     most = _fit.MAX_ITER[method.name] if rows.is_exact else MOST_STEPS
     converged = maximise(

@@ -54,9 +54,11 @@ class Task:
         What is finally maximised.
     label : callable
         Name of a column in messages, or with a second argument that of one of its values.
+    most_cells : float
+        Cells of all completions of incomplete rows at most, if fewer than EM has by itself.
     """
 
-    objective, label = PseudoLikelihood.name, str
+    objective, label, most_cells = PseudoLikelihood.name, str, np.inf
 
     def __init__(self, problem, varying, base, seen):
         self.problem, self.varying, self.base, self.seen = problem, varying, base, seen
