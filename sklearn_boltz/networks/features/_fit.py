@@ -17,7 +17,7 @@ from sklearn_boltz.networks.features._prior import CouplingPrior
 from sklearn_boltz.networks.features._steps import Scaling
 from sklearn_boltz.numerics._lbfgs import Lbfgs
 
-# Rounds with completions, and how many of the last are averaged. Where the objective of many rows is
+# Rounds with completions, and how many of the last are averaged. If the objective of many rows is
 # higher by more in the second half of these than in the first, in nats a cell, others follow:
 # strongly related columns need them.
 N_ROUNDS, N_AVERAGED, MANY_ROWS, RISING = 30, 10, 2**12, 5e-3
