@@ -43,7 +43,7 @@ VERBS = {
         "(X, column, quantiles=(0.05, 0.5, 0.95), *, n_steps=1000, random_state=None)"
     ),
 }
-# but for these, and why.
+# except for these, and why.
 FURTHER = {
     ("score_samples", "y"): "of a classifier, rows with their labels",
     ("free_energy", "y"): "of a classifier, rows with their labels",
