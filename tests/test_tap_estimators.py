@@ -252,7 +252,7 @@ def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
     # Certain and useless observations.
     assert_allclose(model.denoise(X, 0.0), X, atol=1e-6)
     assert_allclose(model.denoise(X, 0.5), np.tile(p, (60, 1)), rtol=1e-6)
-    # Real columns, on their own scales: the mean by precisions.
+    # Continuous columns, on their own scales: the mean by precisions.
     X = np.random.default_rng(0).normal(3, [0.5, 20], (60, 2))
     model = TAPRBM(1, columns="gaussian", max_iter=0, init=0.0).fit(X)
     expected = (X * X.var(axis=0) + X.mean(axis=0)) / (X.var(axis=0) + 1)
