@@ -40,12 +40,13 @@ class FeatureTask(CodesTask):
         # A missing number has 64 values: with all completions, EM takes three times as long.
         self.most_cells = 2**15
         self.positions, self.cyclic, self.generator = positions, cyclic, generator
+        self.ordered = np.array([p is not None for p in positions])
 
     def bases(self):
         """Functions of the values that are fitted, of each column that varies."""
         found, offsets = [], state_offsets(self.n_fitted)
-        first, ordered = state_offsets(self.column_sizes), [p is not None for p in self.positions]
-        most = n_knots(sum(ordered), self._kept[1].sum())
+        first = state_offsets(self.column_sizes)
+        most = n_knots(self.ordered.sum(), self._kept[1].sum())
         if self.generator is not None:
             most = MORE_KNOTS * min(most, MANY_KNOTS) // 2
         for j, column in enumerate(self.varying):

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
+from sklearn_boltz.networks.features._fit import FEW_FEATURES
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
@@ -26,8 +27,6 @@ from sklearn_boltz.networks.training._objective import PseudoLikelihood, paramet
 
 # Smooth functions of a column with an order, of which the first is its trend; of few states all.
 N_SMOOTH, FEW_STATES = 3, 5
-# Features of all rows at most that have double precision.
-FEW_FEATURES = 2**18
 # Groups of neighbouring states at most.
 MOST_GROUPS = 24
 

@@ -345,7 +345,7 @@ class SparseTask:
         """That the maximum may be at infinity."""
         coupling, sizes = self.task.network(point.theta)[0], self.task.column_sizes
         if isinstance(self.task, FeatureTask):  # a trend may be steep
-            smooth = np.array([p is not None for p in self.task.positions])[column_of_state(sizes)]
+            smooth = self.task.ordered[column_of_state(sizes)]
             coupling = np.where(np.outer(smooth, smooth), 0, coupling)
         r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
         if abs(coupling[r, s]) < STRONG:
