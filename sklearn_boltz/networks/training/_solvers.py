@@ -10,10 +10,12 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
+from scipy.linalg.blas import get_blas_funcs
 
 from sklearn_boltz.networks.training._bslm import bslm_sweep
 from sklearn_boltz.numerics._bar import progress_bar
@@ -232,12 +234,23 @@ def solver_of(information):
     ridge = 1e-14 * diagonal.max(initial=1e-300)
     while True:
         try:
-            factor = cho_factor(information, lower=True, check_finite=False)
+            factor, _ = cho_factor(information, lower=True, check_finite=False)
         except LinAlgError:
             diagonal += ridge
             ridge *= 10
         else:
-            return lambda g: cho_solve(factor, g, check_finite=False) if len(g) else g
+            return partial(_solved, factor)
+
+
+def _solved(lower, g):
+    """H⁻¹ g from the lower Cholesky factor of H, in its precision.
+
+    For a vector in double precision, `cho_solve` copies a factor in single precision each time.
+    """
+    if not len(g):
+        return g
+    triangular = get_blas_funcs("trsv", [lower])
+    return triangular(lower, triangular(lower, g, lower=1), lower=1, trans=1).astype(g.dtype)
 
 
 def line_search(problem, point, direction, slope):
