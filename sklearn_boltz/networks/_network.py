@@ -40,6 +40,7 @@ from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
+from sklearn_boltz.tables._refusals import refuse_empty
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, row_weights
 
@@ -147,7 +148,7 @@ class Network(Drawing, Likelihoods):
             if rows.codes is not None:
                 empty = (rows.codes < 0).all(axis=0)
                 if empty.any():  # of a fit that continues
-                    self._refuse_empty(empty)
+                    refuse_empty(type(self).__name__, self._encoder, empty)
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             started = self._start(rows.coding, places) if going_on else (None, None)
             initial = self._initial(rows.coding, coupling_init, intercept_init, started)
@@ -258,8 +259,8 @@ class Network(Drawing, Likelihoods):
                     converged_=monitor.status == "converged" and message is None,
                     history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
-        self._tell_columns()
         if self._tells:
+            self._tell_columns()
             last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")
