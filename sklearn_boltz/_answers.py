@@ -13,7 +13,7 @@ from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
-from sklearn_boltz.tables._form import without_columns
+from sklearn_boltz.tables._form import without_columns, without_words
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._where import rows_where
 
@@ -187,7 +187,7 @@ class Answers:
         if not self._is_one(column):
             return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
         j, seed = self._variable(column), self._seed_of(random_state)
-        p, errors = self._column_probabilities(self._ignoring(X, j), j, n_steps, seed)
+        p, errors = self._column_probabilities(without_words(X, j), j, n_steps, seed)
         name = f"{type(self).__name__}.predict_column_proba"
         message = message_of_errors(name, self._column(j), errors, n_steps)
         if message:

@@ -26,7 +26,6 @@ from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
     missing_cells,
-    recognise_coding,
     unusable_cell,
 )
 from sklearn_boltz.tables._coded import Coded, uncoded
@@ -38,21 +37,21 @@ from sklearn_boltz.tables._counts import (
     without_rows,
 )
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._form import as_plain_table, check_form, without_columns
-from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._form import as_plain_table, check_form
+from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
     grouped,
 )
-from sklearn_boltz.tables._phrases import first_of, format_number, join_columns
+from sklearn_boltz.tables._phrases import join_columns
 from sklearn_boltz.tables._recognition import stands_for_itself
+from sklearn_boltz.tables._refusals import MISSING_IN_FIT
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
 VERSION = version("sklearn_boltz")
 
 # What to do about missing cells.
-MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 COMPLETE_IF_SPARSE = (
     "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
@@ -296,11 +295,6 @@ class Density(
             return batches
         return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
 
-    def _column(self, j):
-        table = vars(self).get("_encoder")
-        are_codes = table is not None and table.are_codes
-        return table.columns[j].title if are_codes else super()._column(j)
-
     def _unfitted(self):
         return type(self)(**self.get_params(deep=False))
 
@@ -358,16 +352,6 @@ class Density(
         with naming(k):
             return self._validate(X, reset=False, allow_nan=True)
 
-    def _ignoring(self, X, j):
-        """A table in which column j is missing, so that its unseen strings do no harm.
-
-        A table of numbers is returned as it is: callers replace the numbers of the column.
-        """
-        has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
-        if has_words and len(X.shape) == 2 and j < X.shape[1] and not as_plain_table(X)[1]:
-            return without_columns(X, [j])
-        return X
-
     @property
     def columns_(self):
         """The kind of each column, by label or number, as `columns` calls it: declared or found."""
@@ -384,9 +368,8 @@ class Density(
         return self.verbose and not self._reads_codes
 
     def _tell_columns(self):
-        """Print the kinds of the columns, if that is wanted."""
-        if self._tells:
-            print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
+        """Print the kinds of the columns."""
+        print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     @property
     def categories_(self):
@@ -413,15 +396,6 @@ class Density(
         )
         self._encoder = self._encoder.without_values(empty)
 
-    def _refuse_empty(self, empty):
-        """Refuse columns that have no value, of which others say what they are like."""
-        empty = np.flatnonzero(empty)
-        it = "it" if len(empty) == 1 else "them"
-        raise ValueError(
-            f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-            f"Leave {it} out: the data say nothing about {it}."
-        )
-
     def _with_cells(self, X, cells, log_probability):
         """ln p of rows from that of their codes: with the densities of numbers in their bins.
 
@@ -442,50 +416,3 @@ class Density(
         observed = seen if seen.all() else ~missing_cells(X)
         added = self._encoder.unseen.log_probability(seen, observed, shares)
         return log_probability + added
-
-    def _given_numbers(self, given):
-        """The given cells of columns of numbers, by the numbers of the columns."""
-        found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        table = self._encoder
-        return {j: table.columns[j].cell_of(v) for j, v in found.items() if table.is_number[j]}
-
-    def _refuse_cells(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
-        """Raise a ValueError that names the first entry where `legal` is False, and all columns.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-        legal : ndarray of bool of shape (n_samples, n_features)
-        domain : callable
-            From a column number, what the values of the column may be.
-        remedy : str or callable
-            What the user can do, if the coding of the values is not recognised; or a function from
-            numbers of columns, of which the first has the value, to that.
-        first_row : int
-            Number of the first row of `X` in the data.
-        coded : bool
-            Whether the values may have a coding that is to be recognised; False if others of the
-            column were accepted in `fit`.
-        declare : callable, default=None
-            From numbers of columns, what to do if their whole numbers are categories; None for a
-            model that takes no fractions, either: scaled amounts would be refused as well.
-        """
-        negative = ~legal & (X < 0)
-        i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        columns = np.flatnonzero(~legal.all(axis=0))
-        columns = [j, *(k for k in columns if k != j and domain(k) == domain(j))]
-        n_cells = int((~legal[:, columns]).sum())
-        more = first_of(n_cells, "such values", map(self._column, sorted(columns)))
-        more = more if len(columns) > 1 else ""
-        remedy = remedy(columns) if callable(remedy) else remedy
-        coding = None
-        if coded:
-            place = self._encoder.columns[j].place
-            coding = recognise_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
-        if coding is None and negative.any():
-            coding = f"Negative values in data are out of this range. {remedy}"
-        raise ValueError(
-            f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
-            f"but row {first_row + i} has the value {format_number(X[i, j])}{more}. "
-            f"{coding or remedy}"
-        )

@@ -25,6 +25,7 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._coded import Coded, uncoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._phrases import and_others, first_of
+from sklearn_boltz.tables._refusals import refuse_cells
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -338,7 +339,7 @@ class DiscreteDensity(Density):
         return np.maximum(np.maximum(highest + 1, self._encoder.n_categories), least)
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
-        """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
+        """Refuse cells that are no codes, as `refuse_cells`; those of new rows, or `in_fit`."""
         values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
         if in_fit:
             remedy = DECLARE
@@ -347,7 +348,8 @@ class DiscreteDensity(Density):
         elif not is_whole(X[~legal]).all():
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
         # Signs in place of bits are recognised after the fit, too.
-        self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
+        name, coded = type(self).__name__, in_fit or values == {-1, 1}
+        refuse_cells(name, self._encoder, X, legal, domain, remedy, coded=coded)
 
 
 def at_rows(where, values):

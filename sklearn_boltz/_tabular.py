@@ -47,9 +47,7 @@ class Tabular:
         """`validate_data`, which compares names of columns; other labels are compared here."""
         checked = validate_data(self, X, reset=reset, **options)
         labels = names_of(X) if is_frame(X) else []
-        if all(isinstance(label, str) for label in labels):
-            labels = None
-        labels = packed(labels)
+        labels = None if all(isinstance(label, str) for label in labels) else packed(labels)
         if reset:
             self._other_labels = labels
         elif labels != self._other_labels and None not in (labels, self._other_labels):
@@ -74,7 +72,9 @@ class Tabular:
 
     def _column(self, j):
         """How error messages name column j."""
-        return f"column {self._keys()[j]!r}"
+        table = vars(self).get("_encoder")
+        are_codes = table is not None and table.are_codes
+        return table.columns[j].title if are_codes else f"column {self._keys()[j]!r}"
 
     def _have(self, columns):
         """How error messages name columns by number, with their verb."""
@@ -151,3 +151,9 @@ class Tabular:
             found[j] = code
         codes = np.array(list(found.values()), dtype=None if found else int)
         return np.array(list(found), dtype=int), codes
+
+    def _given_numbers(self, given):
+        """The given cells of columns of numbers, by the numbers of the columns."""
+        found = {self._variable(feature): value for feature, value in (given or {}).items()}
+        table = self._encoder
+        return {j: table.columns[j].cell_of(v) for j, v in found.items() if table.is_number[j]}

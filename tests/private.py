@@ -44,7 +44,7 @@ from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import to_zero_sum
-from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._potts_model import PottsModel, room
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling import _sampling, _tempering
 from sklearn_boltz.networks.sparse import _network as _sparse_network

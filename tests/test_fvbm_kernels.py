@@ -28,6 +28,7 @@ from private import (
     draw_missing,
     enumerate_rows,
     importance_weights,
+    room,
     uniform,
 )
 
@@ -258,8 +259,8 @@ def test_categorical_sweeps(n_values, n, scale, seed):
             expected_sums[:, model.places([j])] += p * free[:, [j]]
             expected[:, j] = np.where(free[:, j], drawn(p, u[:, j]), expected[:, j])
     categorical_sweeps(
-        codes, local, model.coupling, offset, model.starts, scale, pairs,
-        free.view(np.uint8), np.empty(model.room(pairs)), seed, FIRST, N_SWEEPS, rows, sums,
+        codes, local, model.coupling, offset, model.starts, scale, pairs, free.view(np.uint8),
+        np.empty(room(model.n_values, pairs)), seed, FIRST, N_SWEEPS, rows, sums,
     )  # fmt: skip
     assert_array_equal(codes, expected)
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
@@ -285,7 +286,8 @@ def test_missing_cells_drawn_in_order(n_values, n, seed):
     swept, sums = codes.copy(), np.zeros((n, sum(n_values)))
     drawn = partial(
         draw_missing, coupling=model.coupling, offset=model.intercept, starts=model.starts,
-        strengths=strengths, pairs=pairs, work=np.empty(model.room(pairs)), seed=seed, rows=rows,
+        strengths=strengths, pairs=pairs, work=np.empty(room(model.n_values, pairs)),
+        seed=seed, rows=rows,
     )  # fmt: skip
     drawn(codes)
     assert_array_equal(codes, expected)
@@ -295,7 +297,7 @@ def test_missing_cells_drawn_in_order(n_values, n, seed):
     for step, added in enumerate([None, None, expected_sums], 1):
         categorical_sweeps(
             chains.codes, chains.local, model.coupling, model.intercept, model.starts, 1.0, pairs,
-            chains.free, np.empty(model.room(pairs)), seed, step, 1, rows, added,
+            chains.free, np.empty(room(model.n_values, pairs)), seed, step, 1, rows, added,
         )  # fmt: skip
     assert_array_equal(swept, chains.codes)
     assert_allclose(sums, expected_sums, atol=1e-12)

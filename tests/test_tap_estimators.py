@@ -245,7 +245,7 @@ def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
     """Without weights, Bayes' rule for each value."""
     X = rows(60, 6)
     model = TAPRBM(1, max_iter=0, init=0.0).fit(X)
-    p = model._base().mean(np.zeros(6))
+    p = model._distribution().base.mean(np.zeros(6))
     means = model.denoise([[1, 0, 1, 0, 1, 0]], 0.2)[0]
     right, wrong = np.where([1, 0] * 3, 0.8, 0.2), np.where([1, 0] * 3, 0.2, 0.8)
     assert_allclose(means, p * right / (p * right + (1 - p) * wrong), rtol=1e-6)

@@ -397,8 +397,8 @@ class FSLLDensity(DiscreteDensity):
                     "seconds": np.array(history.seconds),
                 },
             )
-        self._tell_columns()
         if self._tells:
+            self._tell_columns()
             print(f"[FSLLDensity] end: {history}")
         return self
 

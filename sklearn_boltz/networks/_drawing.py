@@ -13,6 +13,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.tables._form import without_words
 from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
 
 
@@ -189,7 +190,7 @@ class Drawing:
         if not self._encoder.is_scored[j]:
             return None
         scores = self._encoder.columns[j].scores
-        return self._mean_of_scores(self._ignoring(X, j), j, scores.up_to, len(scores.points))
+        return self._mean_of_scores(without_words(X, j), j, scores.up_to, len(scores.points))
 
     def _mean_of_scores(self, X, j, function, n_figures):
         """Means of what a function makes of the level and the score of a number, given the rest."""

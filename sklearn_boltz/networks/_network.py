@@ -34,12 +34,13 @@ from sklearn_boltz.networks.location._joint import JointLayout, joint_network, w
 from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.networks.model._spin_model import term_arrays
 from sklearn_boltz.networks.training._em import MAX_ROUNDS, N_DRAWS, fit_incomplete
-from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task, label_of, maximise
 from sklearn_boltz.networks.training._objective import distinct_rows
 from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
+from sklearn_boltz.tables._refusals import refuse_empty
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, row_weights
 
@@ -133,8 +134,8 @@ class Network(Drawing, Likelihoods):
         with unchanged_on_error(self):
             batches, given = as_batches(X, sample_weight), sample_weight
             sample_weight = row_weights(given, tell=True)
-            going_on = getattr(self, "warm_start", False) and hasattr(self, "coupling_")
-            places = take_new_values(self, X, sample_weight) if going_on else {}
+            going_on = self.get_params(deep=False).get("warm_start") and hasattr(self, "coupling_")
+            places = take_new_values(self, X, sample_weight) if going_on else None
             coding = self._encoder.coding if going_on else None
             if batches is not None:
                 X, batches = batches, self._encoded(batches, reset=not going_on)
@@ -147,10 +148,9 @@ class Network(Drawing, Likelihoods):
             if rows.codes is not None:
                 empty = (rows.codes < 0).all(axis=0)
                 if empty.any():  # of a fit that continues
-                    self._refuse_empty(empty)
+                    refuse_empty(type(self).__name__, self._encoder, empty)
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
-            started = self._start(rows.coding, places) if going_on else (None, None)
-            initial = self._initial(rows.coding, coupling_init, intercept_init, started)
+            initial = self._initial(rows.coding, places, coupling_init, intercept_init)
             self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
             if rows.scores:
@@ -204,7 +204,7 @@ class Network(Drawing, Likelihoods):
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
             weights = row_weights(sample_weight, tell=True)
-            places = {} if first else take_new_values(self, X, sample_weight)
+            places = None if first else take_new_values(self, X, sample_weight)
             rows = read(self, X, weights, None if first else self._encoder.coding)
             rule = Rule.of_rows(sample_weight, len(rows.codes))
             if rows.scores:
@@ -212,7 +212,7 @@ class Network(Drawing, Likelihoods):
                     f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
                     "rows at once. Call `fit` with all of them, or set columns='binned'."
                 )
-            initial = (None, None) if first else self._start(rows.coding, places)
+            initial = self._initial(rows.coding, places)
             if not first:
                 rows, rule = self._with_rows_before(rows, rule, places)
             # Interrupted, the estimator goes back to the rows of before.
@@ -258,8 +258,8 @@ class Network(Drawing, Likelihoods):
                     converged_=monitor.status == "converged" and message is None,
                     history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
-        self._tell_columns()
         if self._tells:
+            self._tell_columns()
             last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")
@@ -285,7 +285,7 @@ class Network(Drawing, Likelihoods):
             else:
                 task = CodesTask(*kept, coding.n_values, alpha, ordered, self._trends)
 
-        task.label = self._label(coding)
+        task.label = label_of(self._encoder, coding)
         return task
 
     def _plan_of_features(self, rows, initial, n_draws, generator=None):
@@ -293,7 +293,7 @@ class Network(Drawing, Likelihoods):
 
         With a generator, the fit goes on to the maximum of the likelihood.
         """
-        task = self._feature_task(rows, generator)
+        task = FeatureTask.of_rows(rows, self._encoder, generator)
         alpha = np.zeros((len(task.column_sizes),) * 2)
         steps = partial(task.steps, initial, n_draws, alpha)
         solver, n_rounds = "lbfgs", MOST_ROUNDS
@@ -301,39 +301,9 @@ class Network(Drawing, Likelihoods):
             solver, n_rounds = "sampling", MOST_ROUNDS + N_ROUNDS
         return task, solver, steps, self._monitor(n_rounds), {"alpha_": alpha}
 
-    def _feature_task(self, rows, generator=None):
-        kept = distinct_incomplete(rows.codes, rows.weights)
-        n_values, cyclic = rows.coding.n_values, self._encoder.declared("cyclic")
-        task = FeatureTask(*kept, n_values, self._positions(rows.coding), cyclic, generator)
-        task.label = self._label(rows.coding)
-        return task
-
-    def _positions(self, coding):
-        """Where values with an order lie on a line, or on a circle; None for columns without."""
-        found, table = [None] * len(coding.n_values), self._encoder
-        # Numbers in an array may be codes of anything.
-        ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
-        for j in np.flatnonzero(ordered):
-            bins = table.columns[j].bins
-            found[j] = np.arange(coding.n_values[j], dtype=float) if bins is None else bins.means
-        for j in np.flatnonzero(table.declared("cyclic")):
-            found[j] = np.arange(coding.n_values[j]) / coding.n_values[j]
-        return found
-
-    def _label(self, coding):
-        """Name of a column in messages, or with a second argument that of one of its values."""
-
-        def label(j, value=None):
-            if value is None:
-                return self._column(j)
-            place = (value + 1) // 2 if coding.is_binary else value
-            return f"{self._column(j)} = {self._encoder.labels(j, coding.values(j))[place]}"
-
-        return label
-
     def _completes(self, rows):
         """Whether the model completes missing cells, in rounds of EM."""
-        return getattr(self, "missing", "em") == "em" and not rows.is_complete
+        return self.get_params(deep=False).get("missing", "em") == "em" and not rows.is_complete
 
     def _steps(self, rows, task, method, initial, first=None, n_draws=N_DRAWS):
         """The steps of a fit by a method, and how many iterations there are by default.
@@ -373,15 +343,6 @@ class Network(Drawing, Likelihoods):
     def _layout(self):
         """The entries of columns in the network of categories and numbers."""
         return JointLayout(self.n_values_, self._encoder.is_scored)
-
-    def _entry_names(self, layout):
-        """Names of these entries, a list for each column: ``city=Rome`` and ``age``."""
-        found = []
-        for j, (name, size) in enumerate(zip(self._input_names(), layout.sizes, strict=True)):
-            n_levels = size - layout.is_scored[j]
-            levels = self._encoder.labels(j, np.arange(n_levels))[:n_levels]
-            found.append([f"{name}={a}" for a in levels] + [f"{name}"] * int(layout.is_scored[j]))
-        return found
 
     def _joint_network(self):
         """Couplings and intercepts of categories and numbers, each given all else."""
@@ -431,16 +392,16 @@ class Network(Drawing, Likelihoods):
             codes = np.unpackbits(codes, axis=1, count=self.n_features_in_).view(np.int8)
         return codes, counts
 
-    def _start(self, coding, places):
-        """Where a fit that continues begins: at the last one, but anew if columns have grown."""
-        same = not places and np.array_equal(coding.n_values, self.n_values_)
-        return (self.coupling_, self.intercept_) if same else (None, None)
+    def _initial(self, coding, places, coupling=None, intercept=None):
+        """Initial couplings and intercepts; where the user names none, those of the last fit.
 
-    def _initial(self, coding, coupling, intercept, started):
-        """Initial couplings and intercepts; those of `started` where the user names none."""
+        `places` are those of `take_new_values`, None in a new fit. Where columns have grown, a fit
+        begins anew.
+        """
         d = self.n_features_in_ if coding.is_binary else int(coding.n_values.sum())
-        coupling = started[0] if coupling is None else coupling
-        intercept = started[1] if intercept is None else intercept
+        if places == {} and np.array_equal(coding.n_values, self.n_values_):
+            coupling = self.coupling_ if coupling is None else coupling
+            intercept = self.intercept_ if intercept is None else intercept
         if coupling is not None:
             coupling = np.array(coupling, dtype=np.float64)
             if (

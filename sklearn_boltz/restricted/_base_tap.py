@@ -21,20 +21,24 @@ from sklearn_boltz.restricted._boltzmann_machine import by_processor
 from sklearn_boltz.restricted._constraints import POSITIVE, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _solutions, _tap
-from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel
+from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel, tap_starts
 from sklearn_boltz.restricted.mean_field._inference import (
     INFERENCES,
     MOST_ITERATIONS,
     by_tap,
     check_units,
+    outside_training,
+    settings_of,
 )
 from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
+from sklearn_boltz.restricted.model._cells import filled_table
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.model._units import initial_hidden
 from sklearn_boltz.restricted.sampling import _modes
 from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
+from sklearn_boltz.restricted.training._initial import initial_visible
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced
@@ -96,7 +100,7 @@ class BaseTAP(MiniBatchEstimator):
         layered = self._layered()
         if len(layered.weights) == 1:
             return layered.sides()
-        return MeanFieldModel(layered, self._iteration(), self.n_jobs)
+        return MeanFieldModel(layered, outside_training(self.inference), self.n_jobs)
 
     # Training: what `BaseRBM` asks for.
 
@@ -104,7 +108,9 @@ class BaseTAP(MiniBatchEstimator):
         """A training of hidden layers of these types and sizes, from small weights on."""
         rng = make_generator(self.random_state) if rng is None else rng
         hidden = [initial_hidden(*pair, X.dtype) for pair in zip(kinds, sizes, strict=True)]
-        layers = [self._initial_visible(X, weights) if visible is None else visible, *hidden]
+        if visible is None:
+            visible = initial_visible(self._encoder.coding, X, weights)
+        layers = [visible, *hidden]
         matrices = [
             self._initial_weights(rng, above, below, X.dtype)
             for below, above in pairwise(map(len, layers))
@@ -132,22 +138,20 @@ class BaseTAP(MiniBatchEstimator):
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
         persistent = self.persistent or self.tempered is True
-        return TAPScheme(
-            self._given_tap(), persistent, self._schedule.batch_size(self.batch_size, n_rows),
-            self.penalty, alpha,
-        )  # fmt: skip
+        n_chains = self._schedule.batch_size(self.batch_size, n_rows)
+        return TAPScheme(settings_of(self.inference), persistent, n_chains, self.penalty, alpha)
 
     def _monitor(self, training, X, train, valid, weights=None):
         # In a deep model, inference for a row takes iterations.
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         return TAPMonitor(
-            X, train[:n_rows], valid, training.seen, self._iteration(), weights,
-            self._encoder.coding.log_scale, self._is_deep,
+            X, train[:n_rows], valid, training.seen, outside_training(self.inference),
+            weights, self._encoder.coding.log_scale, self._is_deep,
         )  # fmt: skip
 
     def _failure_message(self, status, comparison):
         names = {"share_converged_clamped"}
-        if not self._given_tap().n_gibbs:  # else training does not need the solutions
+        if not settings_of(self.inference).n_gibbs:  # else training does not need the solutions
             names.add("share_converged")
         figures = self._training.measured(self.n_iter_)
         converged = min((figures[name] for name in names & figures.keys()), default=1.0)
@@ -207,10 +211,11 @@ class BaseTAP(MiniBatchEstimator):
         check_is_fitted(self)
         model = self._model()
         V = None if X0 is None else dense(self._checked(X0))
-        V = self._kept_starts() if V is None else self._marginal().side(V)
+        iteration, kept = outside_training(self.inference), self._training.seen.rows
+        V = tap_starts(self._distribution(), V, kept, iteration)
+        iteration = iteration._replace(max_iter=max_iter, tol=iteration.tol if tol is None else tol)
         with Workers(self.n_jobs) as workers:
-            changes = {"max_iter": max_iter} if tol is None else {"max_iter": max_iter, "tol": tol}
-            solutions = by_tap(model, V, self._iteration(**changes), workers)
+            solutions = by_tap(model, V, iteration, workers)
         kept, assignment = np.arange(V.shape[0]), np.arange(V.shape[0])
         if unique:
             kept, assignment = _solutions.distinct(model, solutions)
@@ -361,7 +366,7 @@ class BaseTAP(MiniBatchEstimator):
 
     def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
         """Means of the visible units by TAP from a given start, with evidence."""
-        iteration = self._iteration(max_iter=max_iter)
+        iteration = outside_training(self.inference, max_iter)
         mean, variance = self._marginal().side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
@@ -416,8 +421,9 @@ class BaseTAP(MiniBatchEstimator):
             here = self.move_to(np)
             filled = here.impute(as_numpy(X), how=how, method=method, random_state=random_state)
             return like(X, filled)
-        table, X, model = X, self._to_fill(X), self._model()
-        missing = np.isnan(X)
+        check_is_fitted(self)
+        table, X = X, self._validated(X, allow_nan=True, clip=True)
+        model, missing = self._model(), np.isnan(X)
         some = missing.any(axis=1)
         without_chains = how == "mode" or not self._can_anneal()
         by_tap = some & (
@@ -433,7 +439,7 @@ class BaseTAP(MiniBatchEstimator):
             rows = X[by_tap], missing[by_tap]
             found = self._imputed_by_tap(model, *rows)
             filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
-        return self._filled(table, filled, missing, how, rng)
+        return filled_table(self._encoder, table, filled, missing, how, rng)
 
     def _can_anneal(self):
         """Whether all unit types define what annealed chains need: a user's may not."""

@@ -16,14 +16,6 @@ COUNT = [Interval(Integral, 0, None, closed="left")]
 POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # A share of the rows that is set aside, or whether one is.
 SHARE = ["boolean", Interval(Real, 0, 1, closed="neither")]
-TAP_CONSTRAINTS = {
-    "order": [Interval(Integral, 1, 2, closed="both")],
-    "max_iter": POSITIVE,
-    "damping": [Interval(Real, 0, 1, closed="left")],
-    "n_gibbs": COUNT,
-    "adaptive": ["boolean"],
-    "tol": [Interval(Real, 0, None, closed="left")],
-}
 # Types of `columns` and `hidden`. More is checked once the columns are known.
 COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
 HIDDEN = [StrOptions(set(HIDDEN_NAMES)), UnitType, type, tuple]

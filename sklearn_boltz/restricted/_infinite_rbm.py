@@ -10,11 +10,12 @@ from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._constraints import COUNT, POSITIVE, SHARE, TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.model._cells import check_dense
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import FITTED_ROWS, GrowingLearner
 from sklearn_boltz.restricted.training._growth import GrowthPlan
-from sklearn_boltz.restricted.training._initial import n_units_of
+from sklearn_boltz.restricted.training._initial import begin_at_init, initial_visible, n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -349,7 +350,7 @@ class InfiniteRBM(BaseRBM):
                 "can learn from batches."
             )
         rows, weights = self._rows_of_fit(X, sample_weight, reset)
-        self._check_dense(rows[:FITTED_ROWS], COPIES)
+        check_dense("InfiniteRBM", self._encoder, rows[:FITTED_ROWS], COPIES)
         return rows, weights
 
     def _plan(self, growth, n_rows, stops):
@@ -360,11 +361,11 @@ class InfiniteRBM(BaseRBM):
     def _new_training(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         evaluation_seed, dtype = int(rng.integers(2**31)), X.dtype
-        visible = self._initial_visible(X, weights)
+        visible = initial_visible(self._encoder.coding, X, weights)
         base = visible.astype(dtype)
         n_units = 1 if self.init is None else n_units_of(self.init_)
         matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
-        visible, stream = self._begin_at_init(matrix, visible, hidden), Stream.from_generator(rng)
+        visible, stream = begin_at_init(self, matrix, visible, hidden), Stream.from_generator(rng)
         offset = seen.means(dtype)
         learner = GrowingLearner(matrix, visible, hidden, offset, SDCPScheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)

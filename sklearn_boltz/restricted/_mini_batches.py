@@ -5,22 +5,25 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import dense, unchanged_on_error
 from sklearn_boltz._new_values import take_new_values
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._constraints import COUNT, POSITIVE, SHARE
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
+from sklearn_boltz.restricted.model._cells import check_observed
+from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout, specs_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
-from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._array_rows import DeviceRows, check_device_settings
 from sklearn_boltz.restricted.training._auto import STREAMED_ROWS
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, fit_init, is_model
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._rows import as_mini_batch
 from sklearn_boltz.restricted.training._schedule import Schedule, enough
@@ -50,6 +53,11 @@ class MiniBatchEstimator(BaseRBM):
         "init": INITIAL_SCALE,
         "early_stopping": [*SHARE, StrOptions({"auto"}), "array-like", "sparse matrix"],
     }
+
+    def __new__(cls, *args, **parameters):
+        if "n_iter" in parameters:  # of scikit-learn's `BernoulliRBM`
+            raise TypeError(f"{cls.__name__} has no parameter 'n_iter'. Epochs are `max_iter`.")
+        return super().__new__(cls)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -132,8 +140,8 @@ class MiniBatchEstimator(BaseRBM):
         with unchanged_on_error(self):
             first, sample_weight = not hasattr(self, "components_"), row_weights(sample_weight)
             X, weights = self._source(X, y, sample_weight, reset=first, is_batch=True)
-            if first:
-                self._fit_init()
+            if first and is_model(self.init):
+                fit_init(self)
             training = self._new(X, weights, STREAMED_ROWS) if first else self._resume_training()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
@@ -149,7 +157,7 @@ class MiniBatchEstimator(BaseRBM):
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
-                self._warn_of_trouble(f"{DIVERGED} The model before this batch is kept.")
+                warn(f"{DIVERGED} The model before this batch is kept.", ConvergenceWarning)
             return self
 
     # Before the training.
@@ -178,7 +186,7 @@ class MiniBatchEstimator(BaseRBM):
         vars(reader).pop("feature_names_in_", None)
         check = partial(reader._validated, allow_nan=True)
         rows = StreamedRows(batches, found, check, visits, indexed=indexed)
-        self._check_observed(rows)
+        check_observed(type(self).__name__, self._encoder, rows)
         if reset:
             self._encoder.coding.hold_bits = rows.hold_bits[self._encoder.coding.starts[:-1]]
             self._count_values(rows)
@@ -197,7 +205,7 @@ class MiniBatchEstimator(BaseRBM):
         reader = self._reader(batches)
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
-        layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
+        layout = learn_layout(specs_of(self), self._encoder, X, weights)
         layout.hold_bits = hold_bits(X)
         unseen = layout.unseen(self._encoder, X, weights) if batches.are_codes else None
         self._encoder = self._encoder.of_model(layout, unseen)
@@ -219,7 +227,7 @@ class MiniBatchEstimator(BaseRBM):
         """The rows with positive weights of an array on a device, and their weights."""
         X = self._validated(X, reset=reset)
         if not reset:  # parameters may have been set since
-            self._check_device_settings()
+            check_device_settings(self)
         weights = None
         if sample_weight is not None:
             weights = checked_weights(sample_weight, np.empty((X.shape[0], 0)))

@@ -4,9 +4,11 @@ from functools import cache, partial
 
 import numpy as np
 from scipy.sparse import issparse, vstack
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._warnings import warn
 from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -30,12 +32,13 @@ from sklearn_boltz.restricted.model._model import (
 from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED
+from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, chosen_by
 from sklearn_boltz.restricted.training._epochs import train
+from sklearn_boltz.restricted.training._initial import fit_init, is_model
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._mixing import sticks
 from sklearn_boltz.restricted.training._monitor import RBMMonitor
-from sklearn_boltz.restricted.training._progress import fall_back, held_out
+from sklearn_boltz.restricted.training._progress import fall_back, held_out, tell_figures
 from sklearn_boltz.restricted.training._rows import (
     divide,
     divide_labelled,
@@ -106,13 +109,13 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _fit(self, X, y, sample_weight):
         """Train on a table."""
-        status = None
+        status, name = None, type(self).__name__
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
             sample_weight = row_weights(sample_weight, tell=True)
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
-            if not going_on:
-                self._fit_init(X, sample_weight)
+            if not going_on and is_model(self.init):
+                fit_init(self, X, sample_weight)
             n_rows = effective_rows(rows, weights)
             stops = self._stops_early(rows, n_rows)
             training = (
@@ -122,8 +125,8 @@ class BaseRBM(BaseBoltzmannMachine):
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
-            self._tell_columns()
             if self._tells:
+                self._tell_columns()
                 self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             bar = progress_bar(f"{plan.name}s", None if stops else plan.n_epochs, self.verbose == 1)
@@ -138,7 +141,7 @@ class BaseRBM(BaseBoltzmannMachine):
                         bar.total = bar.n + plan.stages.last_epochs - training.mean.n_epochs
                     if self.verbose > 1:
                         n_epochs = training.n_epochs
-                        self._tell(n_epochs, training.figures(n_epochs), plan.name)
+                        tell_figures(name, plan.name, n_epochs, training.figures(n_epochs))
                     return end_epoch(partial(self._attributes, training))
 
                 with bar:
@@ -150,7 +153,7 @@ class BaseRBM(BaseBoltzmannMachine):
                 vars(self).update(self._attributes(training))
                 if self._tells:
                     kept = training.of_epoch
-                    self._tell(kept, training.measured(kept), f"end, {plan.name}")
+                    tell_figures(name, f"end, {plan.name}", kept, training.measured(kept))
                 if status != "interrupted":
                     check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)
@@ -255,8 +258,8 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _tell_choice(self, training, n_rows, stops):
         """Print what was chosen by the data."""
-        found, params = self._chosen_by(training.learner), self.get_params(deep=False)
-        found = {name: value for name, value in found.items() if name in params}
+        params = self.get_params(deep=False)
+        found = chosen_by(training.learner, [name for name in self._chosen if name in params])
         chosen = {"rows": n_rows, **found, "early_stopping": stops}
         chosen = ", ".join(
             f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
@@ -271,7 +274,9 @@ class BaseRBM(BaseBoltzmannMachine):
             model, figures = training.learner.model(), training.measured(training.of_epoch)
             comparison = monitor().compare(figures, model, workers)
             trouble = self._worse_than_tree(training, monitor(), workers)
-        self._warn_of_trouble(self._failure_message(status, comparison) or trouble)
+        message = self._failure_message(status, comparison) or trouble
+        if message is not None:
+            warn(message, ConvergenceWarning)
 
     def _worse_than_tree(self, training, monitor, workers):
         """The text of the warning for a model that a tree of pairs of columns beats, or None."""
@@ -383,8 +388,8 @@ class BaseRBM(BaseBoltzmannMachine):
             here = self.move_to(np)
             return like(V, here.sample_hidden(as_numpy(V), rng))
         if rows_with_gaps(rows) is not None:
-            missing = np.isnan(rows)
-            drawn = _conditional.impute(model, self._base(), rows, missing, "sample", N_STEPS, rng)
+            missing, base = np.isnan(rows), self._distribution().base
+            drawn = _conditional.impute(model, base, rows, missing, "sample", N_STEPS, rng)
             rows = np.where(missing, drawn, rows).astype(model.dtype)
         return model.hidden.sample(model.hidden_field(rows), Stream.from_generator(rng))
 

@@ -26,6 +26,7 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._constraints import MACHINE_SAMPLE_CONSTRAINTS, POSITIVE, SHARE
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
+from sklearn_boltz.restricted.model._cells import check_observed
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.sampling._class_probabilities import log_probability
@@ -34,7 +35,7 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import ClassLearner, ClassObjective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, begin_at_init, initial_visible
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
@@ -446,7 +447,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if is_batch:
             return rows, None
         if batches is None:
-            self._check_observed(V)
+            check_observed(name, self._encoder, V)
         known = np.unique(codes[codes >= 0])
         if len(known) < 2 and reset:
             found = repr(self._known_classes[known].tolist()[0]) if len(known) else "or none"
@@ -508,10 +509,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         counts = np.bincount(codes[labelled], rows.weights[labelled], n_classes)
         shares = counts / max(counts.sum(), 1) + LEAST_SHARE
         label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
-        visible = self._initial_visible(V, None if (rows.weights == 1).all() else rows.weights)
+        weights = None if (rows.weights == 1).all() else rows.weights
+        visible = initial_visible(self._encoder.coding, V, weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
-        visible = self._begin_at_init(features, visible, hidden)
+        visible = begin_at_init(self, features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         seen = ColumnSums(*rows.observed_sums)
         objective, stream = self._objective(seen), Stream.from_generator(rng)
@@ -588,9 +590,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         check_is_fitted(self)
-        V, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
+        V, (_, base, model, seed, _) = self._checked(X, True, lazily=True), self._distribution()
         with Workers(self.n_jobs) as workers:
-            return log_probability(model, V, self._training.evaluation_seed, workers, self._base())
+            return log_probability(model, V, seed, workers, base)
 
     def predict_proba(self, X):
         """Return the probabilities of the classes.

@@ -13,7 +13,13 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._units import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_decay, resolve_n_components
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
+from sklearn_boltz.restricted.training._initial import (
+    INITIAL_SCALE,
+    begin_at_init,
+    initial_visible,
+    is_model,
+    n_units_of,
+)
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import SDCPLearner, SDCPScheme, weights_of
@@ -493,10 +499,10 @@ class SDCPRBM(MiniBatchEstimator):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
-        visible = self._initial_visible(X, weights)
+        visible = initial_visible(self._encoder.coding, X, weights)
         base = deepcopy(visible)
         check_kinds(visible, hidden, self.centered)
-        first = self._begin_at_init(matrix, visible, hidden)
+        first = begin_at_init(self, matrix, visible, hidden)
         learner = SDCPLearner(
             matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, visible, hidden),

@@ -15,6 +15,7 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._constraints import COUNT, HIDDEN, POSITIVE, RANDOM_STATE
+from sklearn_boltz.restricted.mean_field._inference import outside_training, settings_of
 from sklearn_boltz.restricted.model._enumeration import hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
@@ -31,6 +32,7 @@ from sklearn_boltz.restricted.sampling._observed import (
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._progress import tell_figures
 from sklearn_boltz.restricted.training._rows import divide
 from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
@@ -449,7 +451,15 @@ class TAPDBM(BaseTAP):
         rows, train_rows, valid = divide(X, weights, 0.0, layer.evaluation_seed)
         layer.kept = rows.kept
         monitor = partial(
-            TAPMonitor, X, train_rows, valid, layer.seen, self._iteration(), weights, None, False
+            TAPMonitor,
+            X,
+            train_rows,
+            valid,
+            layer.seen,
+            outside_training(self.inference),
+            weights,
+            None,
+            False,
         )
         given = self.batch_size, self.pretrain_max_iter
         size, _, n_epochs = self._schedule.lengths(*given, n_rows, stops=False)
@@ -460,7 +470,8 @@ class TAPDBM(BaseTAP):
         def tell(layer):
             bar.update()
             if self.verbose > 1:
-                self._tell(layer.n_epochs, layer.figures(layer.n_epochs), f"layer {k + 1}, epoch")
+                figures, of = layer.figures(layer.n_epochs), f"layer {k + 1}, epoch"
+                tell_figures(type(self).__name__, of, layer.n_epochs, figures)
 
         with bar:
             layer, status = train(layer, rows, cache(monitor), plan, workers, tell)
@@ -603,7 +614,8 @@ class TAPDBM(BaseTAP):
             return super()._free_energy(V, cells)
 
         def of_rows(clamped):
-            return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
+            order = settings_of(self.inference).order
+            return self._free_energy_of_gaps(clamped.V, clamped.free_energy(order))
 
         return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True, cells=cells))
 

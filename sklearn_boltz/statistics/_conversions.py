@@ -101,7 +101,8 @@ def joint_network(network):
         sizes = np.ones_like(layout.sizes) if network._encoder.coding.is_binary else layout.sizes
     else:
         found, sizes = network._joint_network(), layout.sizes
-        names = np.array(sum(network._entry_names(layout), []), dtype=object)
+        entries = layout.entry_names(network._input_names(), network._encoder)
+        names = np.array(sum(entries, []), dtype=object)
     columns = np.repeat(np.arange(len(sizes)), sizes)
     return Bunch(coupling=found[0], intercept=found[1], names=names, columns=columns)
 
@@ -186,7 +187,7 @@ def to_networkx(network, inference=None):
     frequency = {} if inference is None else {"frequency": inference.edge_frequency}
     if scores is None:
         return graph_of(names, None, intercept, {"weight": coupling} | frequency)
-    entries = network._entry_names(layout)
+    entries = layout.entry_names(names, network._encoder)
     graph = graph_of(names, entries, intercept, {"weight": scores} | frequency)
     add_partial_correlations(graph, names, layout.is_scored, coupling, layout.of_scores)
     return graph

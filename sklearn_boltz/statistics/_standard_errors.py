@@ -467,7 +467,7 @@ def named_parameters(network):
     names, layout = network._input_names(), network._layout()
     is_plain = network._encoder.coding.is_binary and network._gaussians is None
     n_values = None if is_plain else layout.sizes
-    entries = names if is_plain else network._entry_names(layout)
+    entries = names if is_plain else layout.entry_names(names, network._encoder)
     return {
         "estimate": estimates(network),
         "names": parameter_names(entries, n_values),

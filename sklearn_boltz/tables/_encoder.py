@@ -53,6 +53,9 @@ class Encoder:
     ----------
     is_plain : bool
         Whether all columns hold numbers, which stand for themselves.
+    is_open : bool
+        Whether plain numbers may have other values than those of the training. In an array of
+        numbers, these stand for themselves, and others are errors.
     n_categories : ndarray of int of shape (n_columns,)
         Number of categories of each column, 0 for numbers.
     is_word : ndarray of bool of shape (n_columns,)
@@ -75,6 +78,7 @@ class Encoder:
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
         self.is_word = np.array([v is not None for v in values], dtype=bool)
         self.is_plain = not self.is_word.any()
+        self.is_open = header is not None or dtype is None
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
@@ -175,14 +179,6 @@ class Encoder:
             return probability
         probability = probability[:, :n_values]
         return probability / probability.sum(axis=1, keepdims=True)
-
-    @property
-    def is_open(self):
-        """Whether plain numbers may have other values than those of the training.
-
-        In an array of numbers, these stand for themselves, and others are errors.
-        """
-        return self.header is not None or self.dtype is None
 
     def n_open_values(self, n_values):
         """The numbers of values of columns that may have more, -1 for others; as `Unseen` asks.

@@ -33,6 +33,17 @@ def without_columns(X, columns):
     return with_columns(X, {j: np.full(len(X), None) for j in columns})
 
 
+def without_words(X, j):
+    """A table in which column j is missing, so that its unseen strings do no harm.
+
+    A table of numbers is returned as it is: callers replace the numbers of the column.
+    """
+    has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
+    if has_words and len(X.shape) == 2 and j < X.shape[1] and not as_plain_table(X)[1]:
+        return without_columns(X, [j])
+    return X
+
+
 def as_plain_table(X):
     """-> a table without a mask, and whether it holds numbers or booleans only.
 

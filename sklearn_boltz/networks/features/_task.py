@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.features._basis import (
     MANY_KNOTS,
@@ -14,6 +15,7 @@ from sklearn_boltz.networks.features._fit import Rounds
 from sklearn_boltz.networks.features._likelihood import raise_likelihood
 from sklearn_boltz.networks.model._gauge import state_offsets
 from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.training._fit import label_of
 
 # Half as many knots again, where the likelihood is maximised: diamonds that are drawn are told from
 # others more often with fewer. With a pseudo-likelihood, they are with more.
@@ -41,6 +43,14 @@ class FeatureTask(CodesTask):
         self.most_cells = 2**15
         self.positions, self.cyclic, self.generator = positions, cyclic, generator
         self.ordered = np.array([p is not None for p in positions])
+
+    @classmethod
+    def of_rows(cls, rows, table, generator=None):
+        """The task of `Rows` of a table."""
+        kept, n_values = distinct_incomplete(rows.codes, rows.weights), rows.coding.n_values
+        task = cls(*kept, n_values, positions(table, n_values), table.declared("cyclic"), generator)
+        task.label = label_of(table, rows.coding)
+        return task
 
     def bases(self):
         """Functions of the values that are fitted, of each column that varies."""
@@ -103,3 +113,16 @@ class FeatureTask(CodesTask):
         coupling = np.zeros((n, n)) if coupling is None else coupling
         intercept = self.base if intercept is None else intercept
         return network.near(coupling[np.ix_(states, states)], intercept[states])
+
+
+def positions(table, n_values):
+    """Where values with an order lie on a line, or on a circle; None for columns without."""
+    found = [None] * len(n_values)
+    # Numbers in an array may be codes of anything.
+    ordered = table.is_ordered & (table.is_word | table.is_binned) & (n_values > 2)
+    for j in np.flatnonzero(ordered):
+        bins = table.columns[j].bins
+        found[j] = np.arange(n_values[j], dtype=float) if bins is None else bins.means
+    for j in np.flatnonzero(table.declared("cyclic")):
+        found[j] = np.arange(n_values[j]) / n_values[j]
+    return found

@@ -41,6 +41,15 @@ class JointLayout(NamedTuple):
         """The number of entries of each column."""
         return np.where(self.is_scored & (self.n_values == 1), 0, self.n_values) + self.is_scored
 
+    def entry_names(self, names, table):
+        """Names of the entries, a list for each column: ``city=Rome`` and ``age``."""
+        found = []
+        for j, (name, size) in enumerate(zip(names, self.sizes, strict=True)):
+            n_levels = size - self.is_scored[j]
+            levels = table.labels(j, np.arange(n_levels))[:n_levels]
+            found.append([f"{name}={a}" for a in levels] + [f"{name}"] * int(self.is_scored[j]))
+        return found
+
     @property
     def order(self):
         """The number of each entry among all levels and, after these, all scores."""

@@ -78,17 +78,13 @@ class PottsModel(DiscreteModel):
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
         found = np.empty(len(codes))
-        for rows in slices_of_rows(len(codes), len(self.intercept), FIELDS):
-            found[rows] = self._log_weight(codes[rows])
+        for some in slices_of_rows(len(codes), len(self.intercept), FIELDS):
+            x = self.one_hot(codes[some])
+            rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+            # Each row for itself: equal rows get equal bits.
+            own = 0.5 * (x @ self.coupling)[rows, x.indices] + self.intercept[x.indices]
+            found[some] = np.bincount(rows, own, minlength=x.shape[0])
         return found
-
-    def _log_weight(self, codes):
-        x = self.one_hot(codes)
-        rows = np.repeat(np.arange(len(codes)), np.diff(x.indptr))
-        # Each row for itself: equal rows get equal bits.
-        own = (x @ self.coupling)[rows, x.indices]
-        own = 0.5 * own + self.intercept[x.indices]
-        return np.bincount(rows, own, minlength=len(codes)).astype(np.float64)
 
     def log_conditionals(self, codes):
         """ln p(x_j = a | the others) of complete rows, (n, Q)."""
@@ -181,16 +177,6 @@ class PottsModel(DiscreteModel):
         pairs = np.column_stack(forest.nonzero()).astype(np.int64)
         return pairs[np.argsort(found[tuple(pairs.T)], kind="stable")]
 
-    def strong_pairs(self, scale):
-        """Those that are strong where couplings are multiplied by `scale`: the first of them."""
-        strengths = scale**2 * self.strengths[tuple(self.pairs.T)]
-        return self.pairs[strengths > STRONG]
-
-    def room(self, pairs):
-        """Numbers that sweeps which draw some pairs together need room for."""
-        first, second = self.n_values[pairs.T]
-        return 3 * self.n_values.max(initial=1) + int((first * (second + 1)).sum())
-
     def chains(self, codes, seed, free=None):
         """Gibbs chains that begin at complete rows."""
         return PottsChains(self, codes, seed, free)
@@ -232,7 +218,7 @@ class PottsModel(DiscreteModel):
         drawn, rows = np.array(codes, dtype=np.int32, order="C"), np.arange(len(codes))
         draw_missing(
             drawn, self.coupling, self.intercept, self.starts, self.strengths, self.pairs,
-            np.empty(self.room(self.pairs)), int(generator.integers(2**63)),
+            np.empty(room(self.n_values, self.pairs)), int(generator.integers(2**63)),
             rows.astype(np.uint64), n_steps, n_first, sums,
         )  # fmt: skip
         return drawn
@@ -276,11 +262,13 @@ class PottsChains(Chains):
 
         To `sums`, in the one-hot layout, p(x_j = a | the others) of free cells is added.
         """
-        model, pairs = self.model, self.model.strong_pairs(scale)
+        model = self.model
+        # The first pairs: those that are strong with these couplings.
+        pairs = model.pairs[scale**2 * model.strengths[tuple(model.pairs.T)] > STRONG]
         categorical_sweeps(
             self.codes, self.local, model.coupling, np.ascontiguousarray(intercept), model.starts,
-            scale, pairs, self.free, np.empty(model.room(pairs)), self.seed, self.n_sweeps,
-            n_sweeps, self.rows, sums,
+            scale, pairs, self.free, np.empty(room(model.n_values, pairs)), self.seed,
+            self.n_sweeps, n_sweeps, self.rows, sums,
         )  # fmt: skip
         self.n_sweeps += n_sweeps
 
@@ -311,6 +299,12 @@ def one_hot(codes, starts):
     indices = (codes + starts[:-1])[known]
     indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), starts[-1]))
+
+
+def room(n_values, pairs):
+    """Numbers that sweeps which draw some pairs together need room for."""
+    first, second = n_values[pairs.T]
+    return 3 * n_values.max(initial=1) + int((first * (second + 1)).sum())
 
 
 def local_basis(m):

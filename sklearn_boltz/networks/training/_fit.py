@@ -162,6 +162,18 @@ class Task:
         return coupling, intercept, terms, model.weights, potential
 
 
+def label_of(table, coding):
+    """The name of a column in messages, or with a second argument that of one of its values."""
+
+    def label(j, value=None):
+        if value is None:
+            return table.columns[j].title
+        place = (value + 1) // 2 if coding.is_binary else value
+        return f"{table.columns[j].title} = {table.labels(j, coding.values(j))[place]}"
+
+    return label
+
+
 def maximise(task, initial, method, monitor):
     """Find the maximum of the objective; -> a warning about how the fit ended, or None.
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_boltz._methods import dense
+from sklearn_boltz.numerics._arrays import like, numpy_dtype
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._observed import solve_observed
 from sklearn_boltz.restricted.mean_field._solutions import fields, free_energy
@@ -168,6 +169,17 @@ def visible_side(layered, V, iteration, workers):
     if len(layered.weights) == 1 and rows_with_gaps(V) is None:
         return V
     return clamp(layered, V, iteration, workers).visible_side()
+
+
+def tap_starts(rbm, V, kept, iteration):
+    """Where TAP starts: by rows of a `FittedRBM`, or by those that it has kept, if any; or None."""
+    if V is not None:
+        return rbm.marginal.side(V)
+    if kept is None:
+        return None
+    kept = like(rbm.layered.weights[0], kept.astype(numpy_dtype(rbm.layered.weights[0])))
+    with Workers(rbm.n_jobs) as workers:
+        return visible_side(rbm.layered, kept, iteration, workers)
 
 
 def fields_of_layers(layered, solutions, order):

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._methods import dense
-from sklearn_boltz.restricted.model._layout import ColumnLayout
-from sklearn_boltz.tables._cells import columns_of
+from sklearn_boltz._warnings import warn_once
+from sklearn_boltz.restricted.model._layout import ROUNDING, ColumnLayout
+from sklearn_boltz.tables._cells import columns_of, grey_levels
 from sklearn_boltz.tables._form import holds_numbers
 from sklearn_boltz.tables._kinds import IN_ORDER, NAMES, Kind, kind_of
 from sklearn_boltz.tables._phrases import and_others
@@ -35,14 +36,25 @@ LEAST_DEVIATION = 1e-6
 # What the user says about the columns.
 
 
-def units_of_all(units, n_columns):
-    """The units of all columns, if they are as many as there are columns."""
-    if units.n_units != n_columns:
+def specs_of(estimator):
+    """The units that the parameter `columns` gives to each column; see `units_of`.
+
+    Returns
+    -------
+    specs : list of {"auto", type, UnitType}, or UnitType
+        The units of all columns, if they are given together.
+    """
+    columns, n_columns = estimator.columns, estimator.n_features_in_
+    if isinstance(columns, str):
+        return [units_of(columns)] * n_columns
+    if not isinstance(columns, UnitType):
+        return list(map(units_of, estimator._entries()))
+    if columns.n_units != n_columns:
         raise ValueError(
-            f"columns has {units.n_units} units, but there must be {n_columns}: one for each "
+            f"columns has {columns.n_units} units, but there must be {n_columns}: one for each "
             "column."
         )
-    return units
+    return columns
 
 
 def units_of(entry):
@@ -57,8 +69,8 @@ def units_of(entry):
     units : type, UnitType or "auto"
         "auto" if they follow from the number of values.
     """
-    if isinstance(entry, str) and entry in UNITS_OF_COLUMNS:
-        return UNITS_OF_COLUMNS[entry]
+    if isinstance(entry, str) and entry in ("auto", *UNITS_OF_COLUMNS):
+        return UNITS_OF_COLUMNS.get(entry, "auto")
     if isinstance(entry, type) and issubclass(entry, UnitType):
         return entry
     if isinstance(entry, UnitType):
@@ -75,7 +87,7 @@ def kinds_of(specs, entries, X):
     Parameters
     ----------
     specs : list of {"auto", type, UnitType}, or UnitType
-        As of `units_of`, or the units of all columns.
+        As of `specs_of`.
     entries : list
         What `columns` says of each.
     X : array-like, data frame or sparse matrix
@@ -99,6 +111,30 @@ def _kind(spec, entry, cells):
     return kind_of(entry) if isinstance(spec, str) else Kind("plain")
 
 
+def are_probabilities(X):
+    """Whether X is an array or a sparse matrix of numbers within [0, 1]."""
+    cells = X.tocsr().data if issparse(X) else X  # other formats keep their cells in other ways
+    if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "biuf":
+        return False
+    low = np.fmin.reduce(cells, axis=None, initial=0)
+    return bool(low >= -ROUNDING and np.fmax.reduce(cells, axis=None, initial=1) <= 1 + ROUNDING)
+
+
+def warn_of_pictures(name, X, kinds):
+    """Warn that columns of an array may be pixels, which are taken for levels or bins."""
+    is_open = kinds is None or all(kind.is_open for kind in kinds)
+    are_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+    levels = grey_levels(X) if is_open and are_numbers else None
+    if levels is not None:
+        warn_once(
+            "pictures",
+            f"{name}: X has whole numbers from 0 to {np.nanmax(X):g} in "
+            f"{X.shape[1]} columns, as pictures have, and they are taken for levels or bins. "
+            f"If they are grey levels, scale them to [0, 1] by X / {levels}: a pixel is then "
+            "the probability of a 1.",
+        )
+
+
 # What is learned of them.
 
 
@@ -110,18 +146,16 @@ def hold_bits(X):
     return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
 
 
-def learn_layout(specs, table, X, column, weights=None):
+def learn_layout(specs, table, X, weights=None):
     """Learn how the columns of a table become numbers of visible units.
 
     Parameters
     ----------
     specs : list of {"auto", type, UnitType}, or UnitType
-        As of `units_of`, or the units of all columns.
+        As of `specs_of`.
     table : Encoder
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
-    column : callable
-        From a column number, the name of the column in messages.
     weights : ndarray of shape (n_rows,), default=None
         How often each row counts.
 
@@ -131,7 +165,7 @@ def learn_layout(specs, table, X, column, weights=None):
     """
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
-        return _layout_of_units(specs, n_categories, column)
+        return _layout_of_units(specs, table)
     if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
         return ColumnLayout.of_numbers(len(specs))
     kinds, widths, n_states, bounds, most = [], [], [], [], []
@@ -152,7 +186,7 @@ def learn_layout(specs, table, X, column, weights=None):
         widths.append(width)
         n_states.append(n_codes)
         bounds.append((0, n_codes - 1) if n_codes else ends)
-    _check_categories(n_categories, np.array(most), column)
+    _check_categories(table, np.array(most))
     ends = np.array(bounds, dtype=np.float64).T
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
@@ -166,22 +200,23 @@ def bounds_of_type(kind):
     return kind.neutral(1).bounds
 
 
-def _check_categories(n_categories, most, column):
+def _check_categories(table, most):
     """Raise an error if columns have more categories than their units have values."""
+    n_categories, columns = table.n_categories, table.columns
     beyond = np.flatnonzero(n_categories > most)
     if len(beyond):
         j, *others = beyond
         raise ValueError(
-            f"{column(j)} has {n_categories[j]} categories, but its visible units have {most[j]} "
-            f"values. Declare it as 'nominal', or leave it at 'auto', which looks at the table."
-            f"{and_others(map(column, others))}"
+            f"{columns[j].title} has {n_categories[j]} categories, but its visible units have "
+            f"{most[j]} values. Declare it as 'nominal', or leave it at 'auto', which looks at the "
+            f"table.{and_others(columns[k].title for k in others)}"
         )
 
 
-def _layout_of_units(units, n_categories, column):
+def _layout_of_units(units, table):
     """Layout of units that a user gave for all columns."""
     widths = units.widths
-    _check_categories(n_categories, np.where(widths > 1, widths, 2), column)
+    _check_categories(table, np.where(widths > 1, widths, 2))
     starts = np.concatenate([[0], np.cumsum(widths)])[:-1]
     ends = [np.broadcast_to(end, len(units))[starts].astype(np.float64) for end in units.bounds]
     n_states = np.where((widths > 1) | (units.state_counts == 1), widths, 0)

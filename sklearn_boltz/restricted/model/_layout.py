@@ -45,6 +45,10 @@ class ColumnLayout:
         Whether some have: their cells are whole numbers.
     is_plain : bool
         Whether rows of the table are rows of the model.
+    n_numbers : int
+        How many numbers a row of the model has.
+    n_effective : float
+        As many, if each of a column of one-hot ones counts as half a number.
     hold_bits : ndarray of bool of shape (n_columns,)
         Which columns had no other numbers than 0 and 1 in training.
     """
@@ -53,7 +57,9 @@ class ColumnLayout:
         self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
         self.center, self.scale = center, scale
         self.starts = np.concatenate([[0], np.cumsum(widths)])
-        self.one_hot = n_states > 0
+        self.one_hot, self.n_numbers = n_states > 0, int(self.starts[-1])
+        # With twice the hidden units, tables of words and binned numbers are hardly learned better.
+        self.n_effective = self.n_numbers - widths[self.one_hot].sum() / 2
         self.has_codes = bool(self.one_hot.any())
         self.is_plain = not self.has_codes and scale is None
         self.hold_bits = np.zeros(len(kinds), dtype=bool)
@@ -77,19 +83,6 @@ class ColumnLayout:
     def is_binary(self):
         """Whether all units are Bernoulli ones, of which nothing else is known."""
         return all(kind is Bernoulli for kind in self.kinds)
-
-    @property
-    def n_numbers(self):
-        """How many numbers a row of the model has."""
-        return int(self.starts[-1])
-
-    @property
-    def n_effective(self):
-        """How many numbers a row has, if each of a column of one-hot ones counts as half a number.
-
-        With twice the hidden units, tables of words and binned numbers are learned hardly better.
-        """
-        return self.n_numbers - self.widths[self.one_hot].sum() / 2
 
     def on_scale(self, estimate):
         """An estimate of ln Z for densities on the original scale of the columns, in place."""

@@ -6,7 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz.numerics._arrays import is_foreign, like, namespace_of, numpy_dtype, zeros
+from sklearn_boltz.numerics._arrays import (
+    as_type,
+    is_foreign,
+    like,
+    namespace_of,
+    numpy_dtype,
+    zeros,
+)
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.model._enumeration import (
@@ -18,7 +25,12 @@ from sklearn_boltz.restricted.model._enumeration import (
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling import _completions, _conditional, _observed
+from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
+from sklearn_boltz.restricted.sampling._climb import ladder_samples, ladder_to
 from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
+
+# Maximum number of chains of a ladder that gives samples.
+LADDER_CHAINS = 1000
 
 
 class FittedRBM(NamedTuple):
@@ -102,7 +114,12 @@ class FittedRBM(NamedTuple):
             return _conditional.column_probabilities(*parts, unit, units, n_steps, seed, workers)
 
     def complete(self, V, how, rng, n_steps, missing=None):
-        """Rows with what `how` says of p(missing | observed) in missing cells, or some of them."""
+        """Rows with what `how` says of p(missing | observed) in missing cells, or some of them.
+
+        On a device, that is by Markov chains.
+        """
+        if is_foreign(V):
+            return self._complete_array(V, how, rng, n_steps)
         missing = np.isnan(V) if missing is None else missing
         some, filled = missing.any(axis=1), np.array(V, np.float64)
         # Units beside the visible ones are always missing.
@@ -112,6 +129,22 @@ class FittedRBM(NamedTuple):
         )[:, : V.shape[1]]
         filled[some] = np.where(missing[some], found, V[some])
         return filled
+
+    def _complete_array(self, V, how, rng, n_steps):
+        V = as_type(V, numpy_dtype(self.layered.weights[0]))
+        rows, stream = self.layered.padded(V, np.nan), Stream.from_generator(rng)
+        xp, free_energy = namespace_of(V), self.marginal.free_energy
+        filled = filled_by_chains(
+            self.model, rows, xp.isnan(rows), how, n_steps, stream,
+            free_energy=lambda states: free_energy(states[:, : V.shape[1]]),
+        )  # fmt: skip
+        return xp.where(xp.isnan(V), filled[:, : V.shape[1]], V)
+
+    def sample_by_ladder(self, former, n_samples, n_steps, rng):
+        """Draw rows of the visible side by chains of a ladder of models; see `ladder_to`."""
+        start = self.base, former, min(n_samples, LADDER_CHAINS), Stream.from_generator(rng)
+        with Workers(self.n_jobs) as workers:
+            return ladder_samples(ladder_to(self.model, *start), n_samples, n_steps, workers)
 
     def sample(
         self, n_samples, rng, values=None, starts=None, *, temperature=1.0, n_steps=1000,

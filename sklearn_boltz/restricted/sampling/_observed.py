@@ -51,11 +51,11 @@ def rows_with_gaps(V):
 
 def by_chunks(function, X):
     """Apply a function of dense rows, a chunk at a time."""
-    if is_foreign(X):
-        chunks = gen_batches(X.shape[0], DEVICE_ROWS)
-        return concatenated([function(X[rows, ...]) for rows in chunks])
-    chunks = gen_batches(X.shape[0], HOST_ROWS)
-    return np.concatenate([function(dense(X[rows])) for rows in chunks])
+    n_rows, size = X.shape[0], DEVICE_ROWS if is_foreign(X) else HOST_ROWS
+    if n_rows <= size:
+        return function(dense(X))
+    parts = [function(dense(X[rows, ...])) for rows in gen_batches(n_rows, size)]
+    return concatenated(parts)
 
 
 def by_rows(of_complete, of_incomplete, X):

@@ -2,6 +2,7 @@
 
 import math
 
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.units._unit import UnitType
 
 # Hidden units: this many for each column, within limits.
@@ -42,3 +43,12 @@ def chosen_decay(n_rows, n_columns):
 def chosen_l1(n_rows, n_columns):
     """Strength of an L1 penalty, of which the prior distribution is Laplace's of that variance."""
     return math.sqrt(2 * n_columns / PRIOR_VARIANCE) / n_rows
+
+
+def chosen_by(learner, names):
+    """The parameters of some names that may be "auto", as a learner uses them."""
+    sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
+    found = {"hidden_layer_sizes": sizes, "n_components": sizes[0]}
+    if "alpha" in names:
+        found["alpha"] = learner.scheme.alpha
+    return {name: found[name] for name in names}

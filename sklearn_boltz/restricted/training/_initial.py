@@ -15,6 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.restricted.model._layout import rescaled
 from sklearn_boltz.restricted.model._units import published, with_published
+from sklearn_boltz.restricted.training._rows import evenly_spaced
+from sklearn_boltz.restricted.training._streamed_rows import StreamedRows
+from sklearn_boltz.restricted.training._visits import of_some
+from sklearn_boltz.tables._coded import uncoded
 from sklearn_boltz.tables._phrases import join_columns
 from sklearn_boltz.units import Bernoulli
 
@@ -22,34 +26,31 @@ from sklearn_boltz.units import Bernoulli
 # "scaled", with which the inputs of a unit do not grow with the size of the other layer.
 INITIAL_SCALE = [Interval(Real, 0, None, closed="left"), StrOptions({"scaled"})]
 
+# Number of rows of batches to which visible units are fitted before training.
+FIRST_ROWS = 10_000
+
 
 def is_model(init):
     """Whether the parameter `init` is an estimator."""
     return init is not None and not isinstance(init, (Real, str))
 
 
-def fitted_init(init, name, layout, column, X=None, sample_weight=None):
-    """The model that the parameter `init` stands for.
+def initial_visible(layout, X, weights=None):
+    """Visible units where a training begins, fitted to rows of numbers."""
+    if isinstance(X, StreamedRows) and not layout.is_binary:
+        # The fitted units are only the start of the training.
+        rows = evenly_spaced(X, FIRST_ROWS)
+        X, weights = X[rows], of_some(weights, rows)
+    return layout.initial_units(X, weights)
 
-    Parameters
-    ----------
-    init : estimator
-    name : str
-        Name, in messages, of the estimator whose parameter it is.
-    layout : ColumnLayout
-        Of its columns.
-    column : callable
-        From the number of a column, its name in messages.
-    X : array-like, data frame or batches, default=None
-        The rows to which a clone is fitted, where `init` is not fitted.
-    sample_weight : array-like of shape (n_samples,), default=None
 
-    Returns
-    -------
-    model : estimator
-        Fitted; a pairwise network or an RBM.
+def fit_init(estimator, X=None, sample_weight=None):
+    """Set `init_`, the fitted network or RBM that the parameter `init` stands for.
+
+    If it is not fitted, that is a clone fitted to the rows.
     """
-    model = getattr(init, "estimator", init)  # of a FrozenEstimator
+    model = getattr(estimator.init, "estimator", estimator.init)  # of a FrozenEstimator
+    name, layout = type(estimator).__name__, estimator._encoder.coding
     if not (_is_rbm(model) or _is_network(model)):
         raise ValueError(
             f"{name}: init must be an RBM of this library with one hidden layer, such as SDCPRBM, "
@@ -60,13 +61,14 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     if _is_network(model) and real:
         raise ValueError(
             f"{name}: a network as init is for columns of finitely many values, and the units of "
-            f"{join_columns(map(column, real))} take real ones."
+            f"{join_columns(estimator._encoder.columns[j].title for j in real)} take real ones."
         )
     if not (hasattr(model, "components_") or hasattr(model, "coupling_")):
         if X is None:
             raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
-        model = clone(model).fit(X, sample_weight=sample_weight)
-    return model.move_to(np) if is_foreign(getattr(model, "components_", None)) else model
+        model = clone(model).fit(uncoded(X), sample_weight=sample_weight)
+    is_elsewhere = is_foreign(getattr(model, "components_", None))
+    estimator.init_ = model.move_to(np) if is_elsewhere else model
 
 
 def _is_rbm(model):
@@ -80,25 +82,19 @@ def _is_network(model):
 
 
 def n_units_of(model):
-    """Number of hidden units that a model, as of `fitted_init`, makes."""
+    """Number of hidden units that a model, as of `fit_init`, makes."""
     if _is_rbm(model):
         return len(model.components_)
     return int(np.count_nonzero(np.triu(model.coupling_, 1)))
 
 
-def begin_at(model, name, names, table, weights, visible, hidden):
-    """Begin at the parameters of a model; hidden units beyond its own stay as they are.
+def begin_at_init(estimator, weights, visible, hidden):
+    """Begin at the parameters of `init_`; hidden units beyond its own stay as they are.
 
     Parameters
     ----------
-    model : estimator
-        As of `fitted_init`.
-    name : str
-        Name in messages of the estimator that is fitted.
-    names : sequence
-        The labels of its columns, if they have any.
-    table : Encoder
-        Of its columns.
+    estimator : BaseRBM
+        Of which the parameter `init` may be a model; if not, nothing is changed.
     weights : ndarray of shape (n_hidden, n_numbers)
         Changed in place.
     visible, hidden : UnitType
@@ -108,8 +104,12 @@ def begin_at(model, name, names, table, weights, visible, hidden):
     -------
     visible : UnitType
     """
+    if not is_model(estimator.init):
+        return visible
+    model, name, table = estimator.init_, type(estimator).__name__, estimator._encoder
     if not hidden.is_binary:
         raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
+    names = estimator._column_labels() or ()
     for own, other in zip(names, model._column_labels() or names, strict=False):
         if own != other:
             raise ValueError(

@@ -20,6 +20,12 @@ FOLLOWED = "log_likelihood_std_err"
 MISSED = 0.1
 
 
+def tell_figures(name, of, number, figures):
+    """Print figures of an epoch of the estimator of a name."""
+    figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+    print(f"[{name}] {of} {number}: {figures}")
+
+
 def this_epoch(training, score, has_started, is_held_out, gap=None):
     """State of the last epoch to keep, if it is the best one."""
     return {

@@ -94,6 +94,8 @@ class ColumnSums(NamedTuple):
     total: np.ndarray
     n_rows: int | float | np.ndarray
 
+    rows = None  # none are kept
+
     def more(self, X, weights, base):
         """With more rows; -> the sums, and independent units as in all of them."""
         total, n_rows = observed_sums(X, weights)

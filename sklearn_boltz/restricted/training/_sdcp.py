@@ -172,8 +172,7 @@ class SDCPLearner:
         workers : Workers
         """
         scheme = self.scheme
-        begun = not scheme.goes_on or self.chains is not None
-        if begun and batch.learns_at_once:
+        if batch.learns_at_once and (self.chains is not None or not scheme.persistent):
             batch.learn(self, rate)
             return
         means = batch.positive(self, workers)
@@ -379,7 +378,7 @@ class ArrayBatch:
         stream.step = learn_rows(
             learner.weights.T, bias, learner.hidden.intercept,
             *self._layers, *offsets,
-            self.V, learner.chains if scheme.goes_on else self.H[:0], self.H, self.V_chains,
+            self.V, learner.chains if scheme.persistent else self.H[:0], self.H, self.V_chains,
             self.H_chains, self._steps, *self._means, rate, scheme.alpha,
             scheme.offset_rate * scheme.centered, scheme.n_inner, scheme.n_gibbs, stream.seed,
             stream.step,
