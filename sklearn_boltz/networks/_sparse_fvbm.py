@@ -425,9 +425,7 @@ class SparseFVBM(Network):
 
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
-        ordered = np.zeros(self.n_features_in_, dtype=bool)
-        if self.alpha != 0 and not rows.coding.is_binary:
-            ordered = np.array([p is not None for p in self._positions(rows.coding)])
+        ordered = self._smooth(rows.coding)
         task = self._feature_task(rows) if ordered.any() else self._task(rows, batches)
         sparse, found = self._sparse_task(task, rows)
         found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found

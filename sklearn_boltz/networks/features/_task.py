@@ -21,7 +21,7 @@ MORE_KNOTS = 3
 
 
 class FeatureTask(CodesTask):
-    """A fit with one variance for the couplings of each pair of columns.
+    """A fit with one variance for the couplings of each pair of columns, or one for all.
 
     Parameters
     ----------
@@ -33,13 +33,16 @@ class FeatureTask(CodesTask):
         Which columns have them on a circle instead, in shares of a turn.
     generator : Generator or None
         The randomness of chains, if the fit goes on to the maximum of the likelihood.
+    alpha : float or None
+        The strength of the penalty per row; None to estimate it of each pair.
     """
 
-    def __init__(self, codes, counts, n_values, positions, cyclic, generator=None):
+    def __init__(self, codes, counts, n_values, positions, cyclic, generator=None, alpha=None):
         super().__init__(codes, counts, n_values, 0.0)
         # A missing number has 64 values: with all completions, EM takes three times as long.
         self.most_cells = 2**15
         self.positions, self.cyclic, self.generator = positions, cyclic, generator
+        self.alpha = alpha
         self.ordered = np.array([p is not None for p in positions])
 
     def bases(self):
@@ -77,7 +80,7 @@ class FeatureTask(CodesTask):
             monitor(self.problem.at(self.initial(None, None)))
             monitor.status = "converged"
             return None
-        fit = Rounds(self.bases(), *self.rows(), n_draws)
+        fit = Rounds(self.bases(), *self.rows(), n_draws, self.alpha)
         monitor.total = fit.total
         try:
             fit.run(self._begin(fit.network(), *initial), monitor)
