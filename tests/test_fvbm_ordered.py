@@ -10,45 +10,25 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from oracles import differences
-from private import CategoricalPseudoLikelihood, holm
+from private import CategoricalPseudoLikelihood, CouplingPrior, holm, of_order, of_values
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
-
-Q = np.array([3, 2, 4, 3])
-
-
-def problem(ordered, penalty=0.7):
-    rng = np.random.default_rng(0)
-    codes = np.column_stack([rng.integers(q, size=40) for q in Q]).astype(np.int16)
-    codes[3, 2] = codes[5, 0] = -1
-    return CategoricalPseudoLikelihood(
-        codes, Q, np.ones(40), coupling_penalty=penalty,
-        ordered=None if ordered is None else np.array(ordered),
-    )  # fmt: skip
-
-
-def test_gradient():
-    objective = problem([True, True, False, True])
-    theta = np.random.default_rng(1).normal(size=objective.n_parameters)
-    numeric = differences(lambda theta: objective.evaluate(theta)[0], theta)
-    assert_allclose(objective.evaluate(theta)[1], numeric, atol=1e-6)
 
 
 def test_trends_are_cheaper_than_jumps():
-    ordered, plain = problem([True] * 4), problem(None)
-    none = problem(None, penalty=0.0)
-
-    def penalty_of(objective, left, right):
-        coupling = np.zeros((Q.sum(), Q.sum()))
-        block = np.outer(left, right) / np.linalg.norm(left) / np.linalg.norm(right)
-        coupling[:3, 9:] = block
-        theta = objective.pack(coupling, np.zeros(Q.sum()))
-        return none.evaluate(theta)[0] - objective.evaluate(theta)[0]
-
-    trend, jump = [-1, 0, 1], [1, -2, 1]
-    assert_allclose(penalty_of(plain, trend, jump), 0.7)
-    assert_allclose(penalty_of(ordered, trend, trend), 0.7)
-    assert_allclose(penalty_of(ordered, trend, jump), 0.7 * 3)
-    assert_allclose(penalty_of(ordered, jump, jump), 0.7 * 3 * 3)
+    """Of two trends the penalty is that of bits of ±1, a value without an order counts a half."""
+    shares = np.full(4, 0.25)
+    bases = [of_order(shares, np.arange(4.0)), of_values(shares), of_values(np.full(2, 0.5))]
+    prior = CouplingPrior(bases, 0.3)
+    first, ends = prior.precision() / 0.3, [0, 3, 7, 9]
+    ordered, nominal, bits = (slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True))
+    assert_allclose(first[ordered, ordered], np.outer([1, 3, 6], [1, 3, 6]))
+    assert_allclose(first[ordered, nominal], np.outer([1, 3, 6], np.full(4, 0.5)))
+    m = 0.4  # J is m where both bits are the same, and -m where they are not
+    block = m * np.array([[1, -1], [-1, 1]])
+    assert_allclose((first[bits, bits] * block**2).sum() / 2, m**2 / 2)
+    before = prior.precision()
+    prior.estimate(np.ones((9, 9)), np.eye(9), np.eye(9), 100.0)
+    assert_array_equal(prior.precision(), before)
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +57,20 @@ def test_the_fit_is_the_maximum_with_the_penalty(ratings):
     """At the maximum its gradient vanishes, and other columns of order give another maximum."""
     codes = np.column_stack([ratings["one"], ratings["two"].cat.codes]).astype(np.int16)
     model = fit(codes, alpha=0.2, columns={0: "ordinal"}, tol=1e-12)
-    objective = CategoricalPseudoLikelihood(
-        codes, model.n_values_, np.ones(60), coupling_penalty=0.2 * 60 / 8,
-        ordered=np.array([True, False]),
-    )  # fmt: skip
-    theta = objective.pack(model.coupling_, model.intercept_)
-    assert np.abs(objective.evaluate(theta)[1]).max() < 1e-3
+    problem = CategoricalPseudoLikelihood(codes, model.n_values_, np.ones(60))
+    smooth = of_order(np.bincount(codes[:, 0]) / 60, np.arange(5.0)).features
+    costs = np.array([1, 3, 6, 10])[:, None] * 0.2 * 60 / 2 / 2
+
+    def objective(parameters):
+        fields, coefficients = parameters[:10], parameters[10:].reshape(4, 5)
+        block, nothing = smooth @ coefficients, np.zeros((5, 5))
+        theta = problem.pack(np.block([[nothing, block], [block.T, nothing]]), fields)
+        return problem.evaluate(theta)[0] - (costs * coefficients**2).sum()
+
+    block = np.linalg.pinv(smooth - smooth.mean(axis=0)) @ model.coupling_[:5, 5:]
+    fields = model.intercept_ - np.append(np.zeros(5), smooth.mean(axis=0) @ block)
+    found = np.append(fields, block)
+    assert np.abs(differences(objective, found)).max() < 1e-2
     plain = fit(codes, alpha=0.2, tol=1e-12)
     assert np.abs(plain.coupling_ - model.coupling_).max() > 0.01
 

@@ -50,7 +50,8 @@ def block_norms(coupling, value_names):
 def signed_norms(estimator):
     """Norms of the blocks, with the signs of trends if all values have an order; (d, d)."""
     norms, sizes = estimator.interaction_scores(apc=False), estimator.n_values_
-    if not (getattr(estimator, "ordered_", False) | (sizes == 2)).all():
+    ordered = getattr(estimator, "ordered_", False) & ~estimator._encoder.declared("cyclic")
+    if not (ordered | (sizes == 2)).all():
         return norms
     trends = block_diag(*(np.arange(m)[:, None] - (m - 1) / 2 for m in sizes))
     return norms * np.sign(trends.T @ estimator.coupling_ @ trends)

@@ -10,7 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks._rows import no_errors_of_ordered
+from sklearn_boltz.networks.features._task import smooth_columns
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -76,19 +77,18 @@ class FVBMPseudoLikelihood(Network):
         at the table.
 
         Couplings of ``"ordinal"`` and ``"cyclic"`` columns and of numbers, which are put into up to
-        64 bins, are smooth functions of the values. With a number as `alpha`, ``"cyclic"`` is
-        ``"nominal"`` and there are up to 32 bins: what is linear in the positions of the values is
-        penalised as `alpha` says, and a polynomial of degree k is k (k + 1) / 2 times as expensive;
-        there are then no standard errors, as for numbers in bins. See Notes.
+        64 bins, are smooth functions of the values, see Notes. With ``alpha=0``, orders do not
+        count, and there are up to 32 bins.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
         pseudo-likelihood of the rows; 0 is the plain maximum. With ``alpha > 0`` the maximum exists
-        for all data. ``"auto"`` estimates the strength from the rows, and where some column has
-        more than two values, one for each pair of columns: see Notes. Standard errors, tests,
-        criteria and the bootstrap are then those of the estimate without the penalty, in
-        ``"ordinal"`` columns with a trend for each pair, see `inference`; the bootstrap of numbers
-        chooses a penalty for each resample.
+        for all data; where it counts the order of some column, there are no standard errors.
+        ``"auto"`` estimates the strength from the rows, and where some column has more than two
+        values, one for each pair of columns: see Notes. Standard errors, tests, criteria and the
+        bootstrap are then those of the estimate without the penalty, in ``"ordinal"`` columns with
+        a trend for each pair, see `inference`; the bootstrap of numbers chooses a penalty for each
+        resample.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -96,9 +96,9 @@ class FVBMPseudoLikelihood(Network):
         the observed cells, and fits the model again until nothing changes. A row with more than
         4,096 completions is completed by `n_draws` draws, new ones in each of 20 rounds. If all
         completions together have more than 524,288 cells, so are the rows with the most
-        completions. With ``alpha="auto"`` and columns of more than two values, all incomplete rows
-        are completed by draws, in 30 rounds, or up to 60 while the objective rises, and the result
-        is the mean of the last ten.
+        completions. With smooth functions or ``alpha="auto"`` and columns of more than two values,
+        all incomplete rows are completed by draws, in 30 rounds, or up to 60 while the objective
+        rises, and the result is the mean of the last ten.
         ``"observed"`` leaves out the terms of missing cells and their contributions to others. It
         is faster, as it needs a single fit, and slightly biased. Rows without an observed cell are
         ignored.
@@ -114,8 +114,8 @@ class FVBMPseudoLikelihood(Network):
         variables), ``"lbfgs"`` takes its place. ``"bslm"`` is block successive lower-bound
         maximisation, the algorithm of [1]_: no step lowers the objective. ``"ga"`` is gradient
         ascent, the same with all steps multiplied by `step_size`. All reach the same, unique
-        maximum. ``"bslm"`` and ``"ga"`` are for binary columns. With ``alpha="auto"`` and
-        columns of more than two values, the solver is ``"lbfgs"``.
+        maximum. ``"bslm"`` and ``"ga"`` are for binary columns. With smooth functions, or
+        ``alpha="auto"`` and columns of more than two values, the solver is ``"lbfgs"``.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1, the objective may fall, and the fit need
@@ -129,8 +129,9 @@ class FVBMPseudoLikelihood(Network):
     max_iter : int, default=None
         Maximum number of iterations. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, and
         10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
-        number of rounds, each of which is a fit; None means 500. With ``alpha="auto"`` and columns
-        of more than two values, the number of rounds of up to 25 steps; None means 60.
+        number of rounds, each of which is a fit; None means 500. With smooth functions, or
+        ``alpha="auto"`` and columns of more than two values, the number of rounds of up to 25
+        steps; None means 60.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the previous fit.
@@ -165,7 +166,7 @@ class FVBMPseudoLikelihood(Network):
         Number of values of each variable.
 
     ordered_ : ndarray of bool of shape (n_features,)
-        The variables whose order the penalty took into account.
+        The variables whose couplings are smooth functions of their values.
 
     values_ : ndarray of shape (2,)
         The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
@@ -257,10 +258,10 @@ class FVBMPseudoLikelihood(Network):
     their values: intercepts of strongly coupled columns are then changed until the two, drawn
     together given the others, have their shares in the rows.
 
-    With a number as `alpha`, the penalty of a block J of columns with an order is that of
-    A_j J A_k, where ‖A_j f‖² is ½ Σ_a a (q_j - a) (f_a - f_{a-1})² for a function f of the values 0
-    to q_j - 1: differences of neighbouring values, with weights by which orthogonal polynomials of
-    degree k have the norm k (k + 1) / 2.
+    With a number as `alpha`, the penalty of K_11 is ½ α K_11²: that of two trends is the same as
+    of two binary columns. The m-th smoothest functions cost m (m + 1) / 2 times as much, as
+    polynomials do for which neighbouring levels are alike, and a value without an order half as
+    much.
 
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
@@ -402,22 +403,23 @@ class FVBMPseudoLikelihood(Network):
 
     @property
     def _need(self):
-        # Smooth functions of a number, which `alpha="auto"` estimates, take finer bins.
-        return Network._need._replace(most_bins=CELLS) if self.alpha == "auto" else Network._need
+        # Smooth functions of a number, which are penalised, take finer bins.
+        return Network._need if self.alpha == 0 else Network._need._replace(most_bins=CELLS)
 
     def _plan(self, rows, batches, initial):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
-        ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
-        if self.alpha == "auto" and not rows.coding.is_binary:
+        ordered, alpha = smooth_columns(self._encoder, rows.coding, self.alpha), self.alpha
+        if ordered.any() or alpha == "auto" and not rows.coding.is_binary:
             n_draws = self.n_draws if self._completes(rows) else 0
-            plan = self._plan_of_features(rows, initial, n_draws)
+            given = None if alpha == "auto" else float(alpha)
+            plan = self._plan_of_features(rows, initial, n_draws, alpha=given)
             if self.solver in OF_PAPER:
                 plan[0].method(self.solver)  # refuses more than two values
             plan[-1]["ordered_"] = ordered
             return plan
-        alpha = 0.0 if self.alpha == "auto" else self.alpha
-        task = self._task(rows, batches, alpha, ordered)
+        alpha = 0.0 if alpha == "auto" else alpha
+        task = self._task(rows, batches, alpha)
         first = task.method("newton")
         if self.alpha == "auto":
             # Without second derivatives if so asked: on ALARM, in a third of the time.
@@ -464,7 +466,8 @@ class FVBMPseudoLikelihood(Network):
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
         # Scores of numbers add to the couplings of two columns what is no trend.
-        trends = self.ordered_ if self.ordered_.any() and self._gaussians is None else None
+        trends = self.ordered_ & ~self._encoder.declared("cyclic")
+        trends = trends if trends.any() and self._gaussians is None else None
         refitted = partial(self._refitted, *rows, alpha=0.0, _trends=trends)
         return self._cached("without_penalty", refitted, *rows)
 

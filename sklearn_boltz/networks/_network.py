@@ -267,8 +267,8 @@ class Network(Drawing, Likelihoods):
             warn(message, ConvergenceWarning)
         return monitor.status
 
-    def _task(self, rows, batches, alpha=0.0, ordered=None):
-        """The pseudo-likelihood of all pairs, penalised; `ordered`, if the order of levels counts.
+    def _task(self, rows, batches, alpha=0.0):
+        """The pseudo-likelihood of all pairs, penalised.
 
         It reads batches again where their distinct rows were not kept.
         """
@@ -283,23 +283,25 @@ class Network(Drawing, Likelihoods):
             if coding.is_binary:
                 task = Task.of_incomplete_rows(*kept, alpha)
             else:
-                task = CodesTask(*kept, coding.n_values, alpha, ordered, self._trends)
+                task = CodesTask(*kept, coding.n_values, alpha, self._trends)
 
         task.label = label_of(self._encoder, coding)
         return task
 
-    def _plan_of_features(self, rows, initial, n_draws, generator=None):
+    def _plan_of_features(self, rows, initial, n_draws, generator=None, alpha=None):
         """The plan of smooth functions, of columns of which one has more than two values at least.
 
-        With a generator, the fit goes on to the maximum of the likelihood.
+        With a generator, the fit goes on to the maximum of the likelihood. `alpha` is the strength
+        of the penalty if it is given.
         """
-        task = FeatureTask.of_rows(rows, self._encoder, generator)
-        alpha = np.zeros((len(task.column_sizes),) * 2)
-        steps = partial(task.steps, initial, n_draws, alpha)
+        task = FeatureTask.of_rows(rows, self._encoder, generator, alpha)
+        found = np.zeros((len(task.column_sizes),) * 2)
+        steps = partial(task.steps, initial, n_draws, found)
         solver, n_rounds = "lbfgs", MOST_ROUNDS
         if generator is not None:
             solver, n_rounds = "sampling", MOST_ROUNDS + N_ROUNDS
-        return task, solver, steps, self._monitor(n_rounds), {"alpha_": alpha}
+        found = {"alpha_": found if alpha is None else alpha}
+        return task, solver, steps, self._monitor(n_rounds), found
 
     def _completes(self, rows):
         """Whether the model completes missing cells, in rounds of EM."""

@@ -319,13 +319,6 @@ def find_coding(estimator, X):
     return Coding(0, n_values)
 
 
-def order_of_levels(table, coding, alpha):
-    """The columns whose order makes a difference to the penalty; an array of bool."""
-    if coding.is_binary or alpha == 0:
-        return np.zeros(len(coding.n_values), dtype=bool)
-    return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
-
-
 def no_errors_of_ordered(have, ordered, remedy):
     """Why there are no standard errors with such a penalty, and what to do; None if no column.
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import (
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks._rows import no_errors_of_ordered
-from sklearn_boltz.networks.features._task import FeatureTask, positions
+from sklearn_boltz.networks.features._task import FeatureTask, smooth_columns
 from sklearn_boltz.networks.sparse._network import FEW_STATES
 from sklearn_boltz.networks.sparse._path import neighbours
 from sklearn_boltz.networks.sparse._task import (
@@ -426,12 +426,9 @@ class SparseFVBM(Network):
 
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
-        ordered = np.zeros(self.n_features_in_, dtype=bool)
-        if self.alpha != 0 and not rows.coding.is_binary:
-            of_columns = positions(self._encoder, rows.coding.n_values)
-            ordered = np.array([places is not None for places in of_columns])
-        is_smooth = ordered.any()
-        task = FeatureTask.of_rows(rows, self._encoder) if is_smooth else self._task(rows, batches)
+        ordered = smooth_columns(self._encoder, rows.coding, self.alpha)
+        smooth = ordered.any()
+        task = FeatureTask.of_rows(rows, self._encoder) if smooth else self._task(rows, batches)
         sparse, found = self._sparse_task(task, rows)
         found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found
         select, max_iter = self._steps(rows, task, sparse.method, initial)

@@ -122,7 +122,7 @@ def inference(
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if with a number `alpha` the penalty
-        used the order of levels or bins (`ordered_`), if a sparse penalty has selected the
+        made couplings smooth functions (`ordered_`), if a sparse penalty has selected the
         couplings and there is no `split`, if the rows do not determine all parameters, if other
         columns determine a number, if the covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with `MaximumEntropy` if
@@ -211,9 +211,8 @@ def inference(
     score test above. Declared as ``"nominal"``, or with ``alpha=0``, all couplings of levels and
     bins are tested.
 
-    There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
-    account: it shrinks the estimates towards trends, far more than it lets them vary, and
-    intervals would be too narrow.
+    There are no intervals with a number ``alpha > 0`` and smooth functions: the penalty shrinks
+    them towards trends, far more than it lets them vary, and intervals would be too narrow.
 
     References
     ----------

@@ -10,11 +10,12 @@ A column with a trend has couplings of its first contrast alone, the centred num
 """
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from sklearn_boltz.networks.categorical._block_penalty import trend_basis
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
+    contrast_basis,
     reduce_blocks,
     state_slices,
     to_zero_sum,
@@ -237,3 +238,17 @@ def _of_many_states(basis, mean, chances, x, weights):
     scaled = (mean * np.sqrt(weights)[:, None]).astype(x.dtype)
     both = (scaled[:, :, None] * x[:, None]).reshape(len(x), k * m)
     return block - (both.T @ both).reshape(k, m, k, m)
+
+
+def trend_basis(n_values, trends):
+    """Orthonormal contrasts, (Q, Σ (q_i - 1)); the first of a column with a trend is that."""
+    if not trends.any():
+        return contrast_basis(n_values)
+    blocks = [contrast_basis([m]) for m in n_values]
+    for j in np.flatnonzero(trends):
+        numbers = np.arange(n_values[j]) - (n_values[j] - 1) / 2
+        others = np.eye(n_values[j])[:, 1:-1]
+        basis = np.linalg.qr(np.column_stack([np.ones_like(numbers), numbers, others]))[0][:, 1:]
+        basis[:, 0] = numbers / np.linalg.norm(numbers)  # 0 in the middle, without rounding
+        blocks[j] = basis
+    return block_diag(*blocks)

@@ -5,8 +5,7 @@ each state of each column and a last one of zeros. Their layout is told in
 ``_kernel.h``; only these functions need to know it.
 """
 
-from libc.stdint cimport int8_t, int16_t, int64_t, uint16_t
-from libc.string cimport memcpy
+from libc.stdint cimport int16_t, int64_t, uint16_t
 
 
 cdef extern from "networks/categorical/_kernel.h" nogil:
@@ -170,48 +169,3 @@ cdef void _center_rows(double *block, Py_ssize_t n_rows, Py_ssize_t n_columns) n
     cdef Py_ssize_t a
     for a in range(n_rows):
         _center(block + a * n_columns, n_columns, 1)
-
-
-def measure_blocks(const double[::1] coupling, const int64_t[::1] n_values,
-                   const int64_t[:, ::1] starts, const int8_t[::1] ordered, double[::1] out):
-    """The blocks A_i² J_ij A_j² of the blocks J_ij of ``coupling``.
-
-    A² is the matrix of ½ Σ_a a (q - a) (f_a - f_{a-1})² for ordered columns, else I.
-
-    Parameters
-    ----------
-    coupling : ndarray of shape (n_couplings,)
-    n_values : ndarray of shape (n_columns,)
-    starts : ndarray of shape (n_columns, n_columns)
-        Where the block of i and j starts in ``coupling``.
-    ordered : ndarray of int8 of shape (n_columns,)
-    out : ndarray of shape (n_couplings,)
-        Overwritten.
-    """
-    cdef Py_ssize_t i, j, a, n_rows, n_columns
-    cdef double *block
-    if coupling.shape[0] == 0:
-        return
-    with nogil:
-        memcpy(&out[0], &coupling[0], coupling.shape[0] * sizeof(double))
-        for i in range(n_values.shape[0]):
-            for j in range(i + 1, n_values.shape[0]):
-                block = &out[starts[i, j]]
-                n_rows, n_columns = n_values[i], n_values[j]
-                if ordered[i]:
-                    for a in range(n_columns):
-                        _measure(block + a, n_rows, n_columns)
-                if ordered[j]:
-                    for a in range(n_rows):
-                        _measure(block + a * n_columns, n_columns, 1)
-
-
-cdef void _measure(double *f, Py_ssize_t q, Py_ssize_t step) noexcept nogil:
-    """A² f of an ordered column, in place."""
-    cdef Py_ssize_t a
-    cdef double before = 0, own = f[0], after, lower, upper
-    for a in range(q):
-        lower, upper = 0.5 * a * (q - a), 0.5 * (a + 1) * (q - a - 1)
-        after = f[(a + 1) * step] if a + 1 < q else 0
-        f[a * step] = -lower * before + (lower + upper) * own - upper * after
-        before, own = own, after

@@ -10,8 +10,8 @@ directions in which only the penalty changes, which would take them three times 
 from itertools import combinations
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
-from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
@@ -44,9 +44,6 @@ class CategoricalPseudoLikelihood(Objective):
         How often each row counts.
     coupling_penalty : float, default=0.0
         λ_J.
-    ordered : ndarray of bool of shape (n_columns,), default=None
-        Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`; two
-        states have none.
     trends : ndarray of bool of shape (n_columns,), default=None
         Columns of which `Contrasts` has couplings of the trend alone; None means that none is.
 
@@ -63,20 +60,14 @@ class CategoricalPseudoLikelihood(Objective):
     advice = "Merge or leave out values that hardly occur. "
     information = None  # of full rank in `Contrasts`
 
-    def __init__(
-        self, codes, n_values, weights, *,
-        coupling_penalty=0.0, ordered=None, trends=None,
-    ):  # fmt: skip
+    def __init__(self, codes, n_values, weights, *, coupling_penalty=0.0, trends=None):
         self.cells = Cells(codes, n_values, weights)
         self.penalty = min(coupling_penalty, 1e300)
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
         self.states, self._spare = state_slices(self.n_values), []
-        self.ordered = np.zeros(len(n_values), dtype=bool) if ordered is None else ordered
-        self.ordered = self.ordered & (self.n_values > 2)
         self.trends = (False if trends is None else trends) & (self.n_values > 2)
-        self._penalty = BlockPenalty(self.n_values, self.starts - self.n_states, self.ordered)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row."""
@@ -86,7 +77,7 @@ class CategoricalPseudoLikelihood(Objective):
         """The objective of other rows, complete ones."""
         return CategoricalPseudoLikelihood(
             rows.astype(np.int16), self.n_values, counts, coupling_penalty=self.penalty,
-            ordered=self.ordered, trends=self.trends,
+            trends=self.trends,
         )  # fmt: skip
 
     def evaluate(self, theta):
@@ -97,7 +88,9 @@ class CategoricalPseudoLikelihood(Objective):
         # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
         groups, starts = self.cells.groups, self.starts
         total = sum(self.cells.evaluate(group, theta, starts, gradient) for group in groups)
-        total += self._penalty.add(theta[q:], self.penalty, gradient[q:])
+        if self.penalty and len(theta) > q:
+            daxpy(theta[q:], gradient[q:], a=-2 * self.penalty)
+            total -= self.penalty * np.vdot(theta[q:], theta[q:])
         return float(total), gradient
 
     def recycle(self, *used):
@@ -124,7 +117,7 @@ class CategoricalPseudoLikelihood(Objective):
         known = known[column_of_state(self.n_values)]
         both = known[a] * known[b] / max(self.total, 1e-300)
         curvature[self.n_states :] = both * (spread[a] * rates[b] + rates[a] * spread[b])
-        curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
+        curvature[self.n_states :] += 2 * self.penalty
         return curvature + 0.5
 
     @property

@@ -37,10 +37,8 @@ class CodesTask(Task):
     n_values : ndarray of int of shape (d,)
     alpha : float
         Strength of the penalty per row.
-    ordered : ndarray of bool of shape (d,), default=None
-        As in `CategoricalPseudoLikelihood`; if one is, the solver is "lbfgs".
     trends : ndarray of bool of shape (d,), default=None
-        As there; if one is, the solver is Newton's.
+        As in `CategoricalPseudoLikelihood`; if one is, the solver is Newton's.
 
     Attributes
     ----------
@@ -53,9 +51,8 @@ class CodesTask(Task):
         evenly over all values.
     """
 
-    def __init__(self, codes, counts, n_values, alpha, ordered=None, trends=None):
+    def __init__(self, codes, counts, n_values, alpha, trends=None):
         self.seen, self.column_sizes = (codes, counts), np.asarray(n_values, dtype=np.int64)
-        ordered = ordered if ordered is not None and ordered.any() else None
         codes, weights = informative(codes, counts)
         offsets, column = state_offsets(self.column_sizes), column_of_state(self.column_sizes)
         state_weights = state_counts(codes, offsets, weights)
@@ -69,7 +66,6 @@ class CodesTask(Task):
         self._kept = self.merged(codes, weights)
         self._settings = {
             "coupling_penalty": alpha * counts.sum() / BITS,
-            "ordered": None if ordered is None else ordered[self.varying],
             "trends": None if trends is None else trends[self.varying],
         }
         self.n_fitted, self.state_weights = n_occur[self.varying], state_weights[self.states]
@@ -134,8 +130,7 @@ class CodesTask(Task):
             )
         rank = self.problem.n_values - 1
         n_parameters = rank.sum() + (rank.sum() ** 2 - (rank**2).sum()) // 2
-        # By an order, the steps of L-BFGS need no second derivative.
-        if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered.any():
+        if n_parameters > MAX_NEWTON_PARAMETERS:
             name = "lbfgs"
         if self.problem.trends.any():  # which are parameters in contrasts alone
             name, n = "newton", self.contrasts.n_parameters

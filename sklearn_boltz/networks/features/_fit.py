@@ -60,9 +60,11 @@ class Rounds:
         How often each counts.
     n_draws : int
         Of each incomplete row in a round, at most; with 0, missing cells count as the mean.
+    alpha : float, default=None
+        The strength of the penalty per row, if it is given; see `CouplingPrior`.
     """
 
-    def __init__(self, bases, codes, weights, n_draws):
+    def __init__(self, bases, codes, weights, n_draws, alpha=None):
         n_features = sum(basis.features.shape[1] for basis in bases)
         self.total, self.completes = float(weights.sum()), n_draws > 0
         self.most_rows = int(np.clip(MOST_WORK / n_features**2, FEWEST_ROWS, MOST_ROWS))
@@ -81,7 +83,8 @@ class Rounds:
         self.codes = np.repeat(np.column_stack(codes).astype(np.int16), copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
-        self.bases, self.prior, self.solver = bases, CouplingPrior(bases), Lbfgs()
+        strength = None if alpha is None else alpha * self.total
+        self.bases, self.prior, self.solver = bases, CouplingPrior(bases, strength), Lbfgs()
         self.generator = np.random.default_rng(SEED)
 
     def network(self):
@@ -100,7 +103,8 @@ class Rounds:
             objective = self.objective(network, 1.0 if n_averaged > 0 else (k + 1) / n_rounds)
             if k in RESCALED:
                 second, spread = objective.moments(network.theta)
-                scaling = Scaling(network.places, second, spread, objective)
+                stiffness = self.prior.is_given * np.sqrt(objective.penalty.diagonal())
+                scaling = Scaling(network.places, second, spread, objective, stiffness)
             if k >= PRIOR_FROM:
                 self.prior.estimate(network.coupling, second, spread, self.total)
                 objective.penalty = self._penalty()

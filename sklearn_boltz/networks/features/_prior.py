@@ -1,7 +1,8 @@
 """The prior of couplings of features, whose variances are estimated with them (MacKay, 1992).
 
 K_jl(m, m') ~ N(0, v_jl r_m r_m'), with a variance of each pair of columns, and one of each order of
-smoothness for all columns with an order.
+smoothness for all columns with an order. Where a user gives the strength of the penalty, both are
+known.
 """
 
 import numpy as np
@@ -26,6 +27,10 @@ class CouplingPrior:
     Parameters
     ----------
     bases : list of Basis
+    alpha : float, default=None
+        The strength of the penalty ½ α K² of two trends, if it is given. That of two columns of
+        equally frequent values ±1 is the same: such a value counts a half. Orders are those by
+        which polynomials of degree m in equally frequent levels cost m (m + 1) / 2.
 
     Attributes
     ----------
@@ -36,7 +41,7 @@ class CouplingPrior:
         which is 1.
     """
 
-    def __init__(self, bases):
+    def __init__(self, bases, alpha=None):
         sizes = np.array([basis.features.shape[1] for basis in bases])
         self.column = np.repeat(np.arange(len(bases)), sizes)
         order = np.concatenate([basis.order for basis in bases])
@@ -44,6 +49,11 @@ class CouplingPrior:
         self.order, n = np.where(order < 0, -1, order), max(order.max(initial=-1) + 2, 1)
         self.order = self.order % n
         self.pairs, self.orders = np.full((len(bases),) * 2, FIRST), np.ones(n)
+        self.is_given = alpha is not None
+        if self.is_given:
+            scale, degrees = np.where([b.is_nominal for b in bases], 2.0, 1.0), np.arange(1, n)
+            self.pairs = np.outer(scale, scale) / np.clip(alpha, 1 / MOST, 1 / LEAST)
+            self.orders[:-1] = 2 / (degrees * (degrees + 1))
         # Couplings one after another, pair by pair.
         self._columns, self._entries = np.triu_indices(len(sizes), 1), block_entries(sizes)
         self._sizes = sizes[self._columns[0]] * sizes[self._columns[1]]
@@ -61,7 +71,7 @@ class CouplingPrior:
 
         `second` and `spread` are those of `FeatureObjective.moments`.
         """
-        if len(self.pairs) < 2:
+        if len(self.pairs) < 2 or self.is_given:
             return
         (a, b), second, spread = self._entries, np.diag(second), np.diag(spread)
         information = INFORMATION * total * (second[a] * spread[b] + spread[a] * second[b])

@@ -23,7 +23,7 @@ MORE_KNOTS = 3
 
 
 class FeatureTask(CodesTask):
-    """A fit with one variance for the couplings of each pair of columns.
+    """A fit with one variance for the couplings of each pair of columns, or one for all.
 
     Parameters
     ----------
@@ -35,20 +35,24 @@ class FeatureTask(CodesTask):
         Which columns have them on a circle instead, in shares of a turn.
     generator : Generator or None
         The randomness of chains, if the fit goes on to the maximum of the likelihood.
+    alpha : float or None
+        The strength of the penalty per row; None to estimate it of each pair.
     """
 
-    def __init__(self, codes, counts, n_values, positions, cyclic, generator=None):
+    def __init__(self, codes, counts, n_values, positions, cyclic, generator=None, alpha=None):
         super().__init__(codes, counts, n_values, 0.0)
         # A missing number has 64 values: with all completions, EM takes three times as long.
         self.most_cells = 2**15
         self.positions, self.cyclic, self.generator = positions, cyclic, generator
+        self.alpha = alpha
         self.ordered = np.array([p is not None for p in positions])
 
     @classmethod
-    def of_rows(cls, rows, table, generator=None):
+    def of_rows(cls, rows, table, *options):
         """The task of `Rows` of a table."""
         kept, n_values = distinct_incomplete(rows.codes, rows.weights), rows.coding.n_values
-        task = cls(*kept, n_values, positions(table, n_values), table.declared("cyclic"), generator)
+        places, cyclic = positions(table, n_values), table.declared("cyclic")
+        task = cls(*kept, n_values, places, cyclic, *options)
         task.label = label_of(table, rows.coding)
         return task
 
@@ -87,7 +91,7 @@ class FeatureTask(CodesTask):
             monitor(self.problem.at(self.initial(None, None)))
             monitor.status = "converged"
             return None
-        fit = Rounds(self.bases(), *self.rows(), n_draws)
+        fit = Rounds(self.bases(), *self.rows(), n_draws, self.alpha)
         monitor.total = fit.total
         try:
             fit.run(self._begin(fit.network(), *initial), monitor)
@@ -126,3 +130,10 @@ def positions(table, n_values):
     for j in np.flatnonzero(table.declared("cyclic")):
         found[j] = np.arange(n_values[j]) / n_values[j]
     return found
+
+
+def smooth_columns(table, coding, alpha):
+    """Which columns have smooth functions: with an order, unless there is no penalty."""
+    if alpha == 0 or coding.is_binary:
+        return np.zeros(len(coding.n_values), dtype=bool)
+    return np.array([places is not None for places in positions(table, coding.n_values)])

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri, softmax
 
-from sklearn_boltz.networks.categorical._block_penalty import trend_basis
+from sklearn_boltz.networks.categorical._contrasts import trend_basis
 from sklearn_boltz.networks.model._gauge import state_slices
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 from sklearn_boltz.networks.training._solvers import solver_of
