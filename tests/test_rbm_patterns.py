@@ -159,4 +159,4 @@ def test_where_chains_stick_a_second_training_follows_the_first(monkeypatch, est
     assert_array_equal(both[: len(first)], first)
     assert both[len(first)] < both[len(first) - 1] < both.max()  # it begins anew, and gets further
     n_epochs = model.fit(X).n_iter_
-    assert n_epochs > len(both) and model._is_tempered(model._training)
+    assert n_epochs > len(both) and model._training.tracker.keep

@@ -130,7 +130,8 @@ def copied(array):
 
 def numpy_dtype(array):
     """The type of an array of float32 or float64 by NumPy's name."""
-    return np.dtype(str(array.dtype).rpartition(".")[-1])
+    dtype = array.dtype
+    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).rpartition(".")[-1])
 
 
 def as_type(array, dtype):

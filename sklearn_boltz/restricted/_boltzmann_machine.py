@@ -188,6 +188,8 @@ class BaseBoltzmannMachine(Density):
         cells = self._coded(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         name = type(self).__name__
         rows = numbers_of(name, self._encoder, cells, lazily=not is_batch)
+        if sample_weight is None and rows_with_gaps(rows) is None:
+            return rows, None
         rows, weights = rows_with_information(rows, sample_weight)
         if not is_batch and rows_with_gaps(rows) is not None:
             check_observed(name, self._encoder, rows)
@@ -234,8 +236,8 @@ class BaseBoltzmannMachine(Density):
 
     def _checked(self, X, allow_nan=False, lazily=False, cells=None):
         """Rows of a table, or their cells if they are known, as the model takes them."""
-        check_is_fitted(self)
         if cells is None:
+            check_is_fitted(self)
             X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
         else:
             X = numbers_of(type(self).__name__, self._encoder, cells, True, lazily)

@@ -365,8 +365,9 @@ class InfiniteRBM(BaseRBM):
         base = visible.astype(dtype)
         n_units = 1 if self.init is None else n_units_of(self.init_)
         matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
-        visible, stream = begin_at_init(self, matrix, visible, hidden), Stream.from_generator(rng)
-        offset = seen.means(dtype)
+        if self.init is not None:
+            visible = begin_at_init(self, matrix, visible, hidden)
+        offset, stream = seen.means(dtype), Stream.from_generator(rng)
         learner = GrowingLearner(matrix, visible, hidden, offset, SDCPScheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)
 

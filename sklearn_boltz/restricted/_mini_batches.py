@@ -242,7 +242,7 @@ class MiniBatchEstimator(BaseRBM):
         given = self.batch_size, self.max_iter
         size, n_batches, n_epochs = schedule.lengths(*given, n_rows, stops)
         # Whether some chains come from a ladder of saved models.
-        tempered = self._is_tempered(training)
+        tempered = training.tracker is not None and training.tracker.keep
         rate = self._first_rate(training if stops and not tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
         if not stops:
@@ -256,10 +256,6 @@ class MiniBatchEstimator(BaseRBM):
         stages = schedule.stages(n_batches, rate, chains == "auto", training.base.is_binary)
         return plan._replace(stages=stages, may_temper=may_temper)
 
-    def _is_tempered(self, training):
-        """Whether states of the negative phase come from a ladder: as given, or as chains need."""
-        return training.tempered if isinstance(self.tempered, str) else self.tempered > 0
-
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
         if self.learning_rate != "auto":
@@ -270,7 +266,9 @@ class MiniBatchEstimator(BaseRBM):
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
-        model, tempered = training.learner.model().sides(), self._is_tempered(training)
+        model = training.learner.model().sides()
+        # Whether states of the negative phase come from a ladder: as given, or as chains need.
+        tempered = training.tempered if isinstance(self.tempered, str) else self.tempered > 0
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None

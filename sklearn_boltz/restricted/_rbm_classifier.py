@@ -35,7 +35,12 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import ClassLearner, ClassObjective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, begin_at_init, initial_visible
+from sklearn_boltz.restricted.training._initial import (
+    INITIAL_SCALE,
+    begin_at_init,
+    initial_visible,
+    is_model,
+)
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
@@ -513,7 +518,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         visible = initial_visible(self._encoder.coding, V, weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
-        visible = begin_at_init(self, features, visible, hidden)
+        if is_model(self.init):
+            visible = begin_at_init(self, features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         seen = ColumnSums(*rows.observed_sums)
         objective, stream = self._objective(seen), Stream.from_generator(rng)

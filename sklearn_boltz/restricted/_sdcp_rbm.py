@@ -502,7 +502,7 @@ class SDCPRBM(MiniBatchEstimator):
         visible = initial_visible(self._encoder.coding, X, weights)
         base = deepcopy(visible)
         check_kinds(visible, hidden, self.centered)
-        first = begin_at_init(self, matrix, visible, hidden)
+        first = begin_at_init(self, matrix, visible, hidden) if is_model(self.init) else visible
         learner = SDCPLearner(
             matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, visible, hidden),

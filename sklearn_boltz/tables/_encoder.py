@@ -23,6 +23,7 @@ from sklearn_boltz.tables._libraries import Header
 from sklearn_boltz.tables._numbers import Binned, Scored, learn_again, learn_numbers
 from sklearn_boltz.tables._packing import packed, unpacked
 from sklearn_boltz.tables._recognition import PLAIN, hold_amounts, most_codes, recognise_columns
+from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import as_cells, beyond_floats, find_places, in_type_of
 
 # Of a table that is looked at for no model.
@@ -92,8 +93,9 @@ class Encoder:
     @classmethod
     def of_numbers(cls, X):
         """Encoder of numbers that stand for themselves, in a frame, an array or a matrix."""
-        columns = list(map(Plain, places_of(X)))
-        return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
+        if is_frame(X):
+            return cls(list(map(Plain, places_of(X))), Header.of(X))
+        return cls([Plain(Place(None, j)) for j in range(X.shape[1])], None, X.dtype)
 
     def of_codes(self, kinds, dtype):
         """Encoder of its codes: 0, 1, ... in columns whose kinds list these, and plain numbers."""
@@ -118,7 +120,7 @@ class Encoder:
         frame = X if is_frame(X) else None
         # Numbers in an array stand for themselves in models of codes, and signs in a frame.
         is_plain = numbers is not None and np.isin(names, PLAIN).all()
-        stay = frame is None and (not need.reads_levels or (names == "plain").all())
+        stay = frame is None and ((names == "plain").all() or not need.reads_levels)
         if is_plain and not stay and not kinds and need.signs:
             stay = ((np.abs(numbers) == 1) | np.isnan(numbers)).all()
         if is_plain and stay:

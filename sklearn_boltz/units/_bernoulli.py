@@ -90,7 +90,7 @@ class Bernoulli(Indicators):
 
     @property
     def _kernel_layers(self):
-        layers = np.array([[len(self), 0]], dtype=np.intp)
+        layers = np.array([[len(self.intercept), 0]], dtype=np.intp)
         return (layers, NO_RUNS) if self.is_binary else None
 
     @classmethod

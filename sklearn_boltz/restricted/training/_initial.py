@@ -94,7 +94,6 @@ def begin_at_init(estimator, weights, visible, hidden):
     Parameters
     ----------
     estimator : BaseRBM
-        Of which the parameter `init` may be a model; if not, nothing is changed.
     weights : ndarray of shape (n_hidden, n_numbers)
         Changed in place.
     visible, hidden : UnitType
@@ -104,8 +103,6 @@ def begin_at_init(estimator, weights, visible, hidden):
     -------
     visible : UnitType
     """
-    if not is_model(estimator.init):
-        return visible
     model, name, table = estimator.init_, type(estimator).__name__, estimator._encoder
     if not hidden.is_binary:
         raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")

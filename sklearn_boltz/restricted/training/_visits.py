@@ -47,8 +47,6 @@ def rows_with_information(X, sample_weight):
     weights : ndarray of float64 of shape (n_rows,) or None
         None for 1 each.
     """
-    if sample_weight is None and rows_with_gaps(X) is None:
-        return X, None
     weights = None if sample_weight is None else checked_weights(sample_weight, X)
     counts = rows_that_count(X, weights)
     if not counts.all():
