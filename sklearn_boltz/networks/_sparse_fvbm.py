@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import (
 
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks._rows import no_errors_of_ordered
-from sklearn_boltz.networks.sparse._network import FEW_STATES
+from sklearn_boltz.networks._rows import Rows, no_errors_of_ordered
 from sklearn_boltz.networks.sparse._path import neighbours
 from sklearn_boltz.networks.sparse._task import (
     LEAST_ROWS,
@@ -643,8 +642,10 @@ class SparseFVBM(Network):
         # On a path, also where α is 0, as no pair was left.
         return self.penalty != "l2" and (hasattr(self, "path_") or np.any(self.alpha_ != 0))
 
-    def _smooth_columns(self):
-        return np.flatnonzero(self.ordered_ & (self.n_values_ > FEW_STATES))
+    def _functions(self, codes, weights):
+        if self.ordered_.any():
+            rows = Rows(self._encoder.coding, self._sample_dtype, codes, weights)
+            return SparseTask(self._feature_task(rows), tol=self.tol, remedy="").functions
 
     def _no_errors(self):
         if self._has_selected():
