@@ -15,14 +15,14 @@ from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 
 def test_trends_are_cheaper_than_jumps():
-    """Of two trends the penalty is that of bits of ±1, a value without an order counts a half."""
+    """That of two trends is as for bits with the coupling of their ends, 3 times that of bits."""
     shares = np.full(4, 0.25)
     bases = [of_order(shares, np.arange(4.0)), of_values(shares), of_values(np.full(2, 0.5))]
     prior = CouplingPrior(bases, 0.3)
     first, ends = prior.precision() / 0.3, [0, 3, 7, 9]
     ordered, nominal, bits = (slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True))
-    assert_allclose(first[ordered, ordered], np.outer([1, 3, 6], [1, 3, 6]))
-    assert_allclose(first[ordered, nominal], np.outer([1, 3, 6], np.full(4, 0.5)))
+    assert_allclose(first[ordered, ordered], 9 * np.outer([1, 3, 6], [1, 3, 6]))
+    assert_allclose(first[ordered, nominal], 1.5 * np.outer([1, 3, 6], np.ones(4)))
     m = 0.4  # J is m where both bits are the same, and -m where they are not
     block = m * np.array([[1, -1], [-1, 1]])
     assert_allclose((first[bits, bits] * block**2).sum() / 2, m**2 / 2)
@@ -59,7 +59,7 @@ def test_the_fit_is_the_maximum_with_the_penalty(ratings):
     model = fit(codes, alpha=0.2, columns={0: "ordinal"}, tol=1e-12)
     problem = CategoricalPseudoLikelihood(codes, model.n_values_, np.ones(60))
     smooth = of_order(np.bincount(codes[:, 0]) / 60, np.arange(5.0)).features
-    costs = np.array([1, 3, 6, 10])[:, None] * 0.2 * 60 / 2 / 2
+    costs = np.array([1, 3, 6, 10])[:, None] * 0.2 * 60 / 2 * 3 / 2
 
     def objective(parameters):
         fields, coefficients = parameters[:10], parameters[10:].reshape(4, 5)

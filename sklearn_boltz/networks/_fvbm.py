@@ -11,7 +11,7 @@ from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks._rows import no_errors_of_ordered
-from sklearn_boltz.networks.features._task import smooth_columns
+from sklearn_boltz.networks.features._task import has_order, smooth_columns
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -166,7 +166,8 @@ class FVBMPseudoLikelihood(Network):
         Number of values of each variable.
 
     ordered_ : ndarray of bool of shape (n_features,)
-        The variables whose couplings are smooth functions of their values.
+        The variables whose order counts: ordinal ones and bins, and with a number as `alpha` cyclic
+        ones.
 
     values_ : ndarray of shape (2,)
         The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
@@ -258,10 +259,10 @@ class FVBMPseudoLikelihood(Network):
     their values: intercepts of strongly coupled columns are then changed until the two, drawn
     together given the others, have their shares in the rows.
 
-    With a number as `alpha`, the penalty of K_11 is ½ α K_11²: that of two trends is the same as
-    of two binary columns. The m-th smoothest functions cost m (m + 1) / 2 times as much, as
-    polynomials do for which neighbouring levels are alike, and a value without an order half as
-    much.
+    With a number as `alpha`, the penalty of K_11 is ½ α (3 K_11)². 3 K_11 is the coupling of the
+    ends of two trends with equal steps, and m_jk that of two values ±1. The m-th smoothest
+    functions cost m (m + 1) / 2 times as much, as polynomials do for which neighbouring levels are
+    alike. Numbers of a frame that have few values and no declared order are then categories.
 
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
@@ -409,11 +410,13 @@ class FVBMPseudoLikelihood(Network):
     def _plan(self, rows, batches, initial):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
-        ordered, alpha = smooth_columns(self._encoder, rows.coding, self.alpha), self.alpha
+        alpha, table = self.alpha, self._encoder
+        ordered = smooth_columns(table, rows.coding, alpha, by_kind=alpha != "auto")
         if ordered.any() or alpha == "auto" and not rows.coding.is_binary:
             n_draws = self.n_draws if self._completes(rows) else 0
             given = None if alpha == "auto" else float(alpha)
             plan = self._plan_of_features(rows, initial, n_draws, alpha=given)
+            ordered &= has_order(table) | (alpha != "auto")
             if self.solver in OF_PAPER:
                 plan[0].method(self.solver)  # refuses more than two values
             plan[-1]["ordered_"] = ordered
@@ -466,8 +469,7 @@ class FVBMPseudoLikelihood(Network):
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
         # Scores of numbers add to the couplings of two columns what is no trend.
-        trends = self.ordered_ & ~self._encoder.declared("cyclic")
-        trends = trends if trends.any() and self._gaussians is None else None
+        trends = self.ordered_ if self.ordered_.any() and self._gaussians is None else None
         refitted = partial(self._refitted, *rows, alpha=0.0, _trends=trends)
         return self._cached("without_penalty", refitted, *rows)
 

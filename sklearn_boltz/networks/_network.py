@@ -457,9 +457,8 @@ class Network(Drawing, Likelihoods):
         """Whether the estimate is that of `fit`, with a ridge of its choice."""
         return False
 
-    def _smooth_columns(self):
-        """The columns whose couplings are fewer smooth functions than there are values."""
-        return np.empty(0, dtype=int)
+    def _functions(self, codes, weights):
+        """Those of the columns that vary, which describe couplings; None for all values."""
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""

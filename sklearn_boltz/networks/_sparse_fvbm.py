@@ -14,9 +14,8 @@ from sklearn.utils._param_validation import (
 
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks._rows import no_errors_of_ordered
+from sklearn_boltz.networks._rows import Rows, no_errors_of_ordered
 from sklearn_boltz.networks.features._task import FeatureTask, smooth_columns
-from sklearn_boltz.networks.sparse._network import FEW_STATES
 from sklearn_boltz.networks.sparse._path import neighbours
 from sklearn_boltz.networks.sparse._task import (
     LEAST_ROWS,
@@ -645,8 +644,11 @@ class SparseFVBM(Network):
         # On a path, also where α is 0, as no pair was left.
         return self.penalty != "l2" and (hasattr(self, "path_") or np.any(self.alpha_ != 0))
 
-    def _smooth_columns(self):
-        return np.flatnonzero(self.ordered_ & (self.n_values_ > FEW_STATES))
+    def _functions(self, codes, weights):
+        if self.ordered_.any():
+            rows = Rows(self._encoder.coding, self._sample_dtype, codes, weights)
+            task = FeatureTask.of_rows(rows, self._encoder)
+            return SparseTask(task, tol=self.tol, remedy="").functions
 
     def _no_errors(self):
         if self._has_selected():

@@ -60,7 +60,9 @@ def aic(network, X, sample_weight=None):
     ordinal columns and bins with a trend for each pair, as in `inference`. With `MaximumEntropy`,
     l, H and J are those of the likelihood, and the trace is about 1 for each coupling. After a
     sparse penalty, and with a mask `edges`, H and J are those of the couplings that are not 0,
-    without the penalty, as if the others had been known to be 0.
+    without the penalty, as if the others had been known to be 0. Of smooth functions they are those
+    of their coefficients, as if the shares of bins had been known: compare such networks with each
+    other.
 
     For rows that EM has completed, H and J are those of `inference`, and the trace is only
     close to the bias of l.

@@ -7,6 +7,7 @@ are z = (η_1, ..., η_D, K_12, K_13, ..., K_{D-1,D}), without the K of one and 
 columns of two states, the one that follows from b and m of ±1 is √2 b and 2 m.
 
 A column with a trend has couplings of its first contrast alone, the centred numbers of its states.
+Smooth functions take the place of contrasts in sparse networks.
 """
 
 import numpy as np
@@ -35,13 +36,15 @@ class Contrasts(Objective):
     Parameters
     ----------
     problem : CategoricalPseudoLikelihood
-    basis : ndarray of shape (Q, D), default=None
-        None means orthonormal contrasts. With others, `pack` is not for use.
+    functions : list of Functions, default=None
+        Of the columns, in place of orthonormal contrasts.
 
     Attributes
     ----------
-    basis : ndarray of shape (Q, D)
-        The C_i along the diagonal.
+    basis, inverse : ndarray of shape (Q, D) and (D, Q)
+        The C_i along the diagonal, and what makes η and K of h and J.
+    log_base : float or ndarray of shape (Q,)
+        What h has besides C η.
     features : ndarray of shape (n, D)
         The u_i of the rows.
     coupled : ndarray of bool of shape (D,)
@@ -53,13 +56,20 @@ class Contrasts(Objective):
 
     name, advice = CategoricalPseudoLikelihood.name, CategoricalPseudoLikelihood.advice
 
-    def __init__(self, problem, basis=None):
-        self.problem, self.total = problem, problem.total
+    def __init__(self, problem, functions=None):
+        self.problem, self.total, self.functions = problem, problem.total, functions
         self.weights, self.n_values = problem.cells.weights, problem.n_values
-        self.basis = trend_basis(self.n_values, problem.trends) if basis is None else basis
-        self.column = column_of_state(self.n_values - 1)
-        is_first = np.diff(self.column, prepend=-1) > 0
-        self.coupled = is_first | ~problem.trends[self.column]
+        if functions is None:
+            self.basis, self.log_base = trend_basis(self.n_values, problem.trends), 0.0
+            self.inverse, self.column = self.basis.T, column_of_state(self.n_values - 1)
+            is_first = np.diff(self.column, prepend=-1) > 0
+            self.coupled = is_first | ~problem.trends[self.column]
+        else:
+            self.basis = block_diag(*(f.values for f in functions))
+            self.inverse = block_diag(*(f.inverse for f in functions))
+            self.log_base = np.concatenate([f.log_base for f in functions])
+            self.column = column_of_state(np.array([f.values.shape[1] for f in functions]))
+            self.coupled = np.ones(len(self.column), dtype=bool)
         both = np.outer(self.coupled, self.coupled)
         self.pairs = np.nonzero((self.column[:, None] < self.column) & both)
         self.n_parameters = len(self.column) + len(self.pairs[0])
@@ -88,12 +98,12 @@ class Contrasts(Objective):
 
     def of_rows(self, rows, counts):
         """Build the objective of other rows, which are complete."""
-        return Contrasts(self.problem.of_rows(rows, counts), self.basis)
+        return Contrasts(self.problem.of_rows(rows, counts), self.functions)
 
     def pack(self, coupling, intercept):
         """z of a coupling of shape (Q, Q) and an intercept of shape (Q,), both zero-sum."""
-        inner = self.basis.T @ coupling @ self.basis
-        return np.concatenate([self.basis.T @ intercept, inner[self.pairs]])
+        inner = self.inverse @ coupling @ self.inverse.T
+        return np.concatenate([self.inverse @ (intercept - self.log_base), inner[self.pairs]])
 
     def inner(self, z):
         """K and η, of shapes (D, D) and (D,)."""
@@ -105,22 +115,24 @@ class Contrasts(Objective):
     def unpack(self, z):
         """The coupling of shape (Q, Q) and the intercept of shape (Q,), zero-sum."""
         inner, intercept = self.inner(z)
-        return self.basis @ inner @ self.basis.T, self.basis @ intercept
+        return self.basis @ inner @ self.basis.T, self.basis @ intercept + self.log_base
 
     def fields(self, z):
-        """Fields of all states, of shape (n, Q)."""
+        """Fields of all states, of shape (n, Q), without `log_base`."""
         inner, intercept = self.inner(z)
         return (self.features @ inner + intercept) @ self.basis.T
 
     def probabilities(self, z):
         """Probability of each state given the other columns, of shape (n, Q)."""
-        return np.exp(log_softmax(self.fields(z), self.problem.offsets))
+        return np.exp(log_softmax(self.fields(z) + self.log_base, self.problem.offsets))
 
     def at(self, z):
         """Evaluate the objective."""
         point = self.problem.at(self.problem.pack(*self.unpack(z)))
         # J_ij and J_ji are one parameter.
-        slope = self.pack(*self.problem.unpack(point.gradient))
+        coupling, intercept = self.problem.unpack(point.gradient)
+        slopes = (self.basis.T @ coupling @ self.basis)[self.pairs]
+        slope = np.concatenate([self.basis.T @ intercept, slopes])
         return Point(z, point.value, slope, point.theta)
 
     def move(self, direction):

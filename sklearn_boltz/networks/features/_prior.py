@@ -28,9 +28,10 @@ class CouplingPrior:
     ----------
     bases : list of Basis
     alpha : float, default=None
-        The strength of the penalty ½ α K² of two trends, if it is given. That of two columns of
-        equally frequent values ±1 is the same: such a value counts a half. Orders are those by
-        which polynomials of degree m in equally frequent levels cost m (m + 1) / 2.
+        The strength of the penalty ½ α m², if it is given: m is the coupling of two columns of
+        values ±1, or of the ends of two trends with equal steps, √3 standard deviations from the
+        middle. Orders are those by which polynomials of degree k in equally frequent levels cost
+        k (k + 1) / 2.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class CouplingPrior:
         self.pairs, self.orders = np.full((len(bases),) * 2, FIRST), np.ones(n)
         self.is_given = alpha is not None
         if self.is_given:
-            scale, degrees = np.where([b.is_nominal for b in bases], 2.0, 1.0), np.arange(1, n)
+            scale, degrees = np.where([b.is_nominal for b in bases], 2.0, 1 / 3), np.arange(1, n)
             self.pairs = np.outer(scale, scale) / np.clip(alpha, 1 / MOST, 1 / LEAST)
             self.orders[:-1] = 2 / (degrees * (degrees + 1))
         # Couplings one after another, pair by pair.

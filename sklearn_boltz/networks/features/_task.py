@@ -48,11 +48,11 @@ class FeatureTask(CodesTask):
         self.ordered = np.array([p is not None for p in positions])
 
     @classmethod
-    def of_rows(cls, rows, table, *options):
+    def of_rows(cls, rows, table, generator=None, alpha=None):
         """The task of `Rows` of a table."""
         kept, n_values = distinct_incomplete(rows.codes, rows.weights), rows.coding.n_values
-        places, cyclic = positions(table, n_values), table.declared("cyclic")
-        task = cls(*kept, n_values, places, cyclic, *options)
+        places, cyclic = positions(table, n_values, alpha is not None), table.declared("cyclic")
+        task = cls(*kept, n_values, places, cyclic, generator, alpha)
         task.label = label_of(table, rows.coding)
         return task
 
@@ -119,11 +119,21 @@ class FeatureTask(CodesTask):
         return network.near(coupling[np.ix_(states, states)], intercept[states])
 
 
-def positions(table, n_values):
-    """Where values with an order lie on a line, or on a circle; None for columns without."""
+def has_order(table):
+    """The columns with an order by their kind; numbers of few values may be codes."""
+    return table.declared("ordinal") | table.is_binned
+
+
+def positions(table, n_values, by_kind=False):
+    """Where values with an order lie on a line, or on a circle; None for columns without.
+
+    `by_kind` leaves out numbers of few values that nobody has called ordinal.
+    """
     found = [None] * len(n_values)
     # Numbers in an array may be codes of anything.
     ordered = table.is_ordered & (table.is_word | table.is_binned) & (n_values > 2)
+    if by_kind:
+        ordered &= has_order(table)
     for j in np.flatnonzero(ordered):
         bins = table.columns[j].bins
         found[j] = np.arange(n_values[j], dtype=float) if bins is None else bins.means
@@ -132,8 +142,9 @@ def positions(table, n_values):
     return found
 
 
-def smooth_columns(table, coding, alpha):
+def smooth_columns(table, coding, alpha, by_kind=False):
     """Which columns have smooth functions: with an order, unless there is no penalty."""
     if alpha == 0 or coding.is_binary:
         return np.zeros(len(coding.n_values), dtype=bool)
-    return np.array([places is not None for places in positions(table, coding.n_values)])
+    found = positions(table, coding.n_values, by_kind)
+    return np.array([places is not None for places in found])

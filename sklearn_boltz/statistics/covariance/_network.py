@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from sklearn_boltz.missing._completion import distinct_incomplete
+from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.model._spin_model import SpinModel
@@ -59,17 +60,14 @@ def check_pairwise(network):
 def find_curvature(network, codes, weights, *, jackknife=False):
     """H and J of the free parameters, see `Curvature`.
 
-    Of columns that vary; and the `Spread` from these to all parameters.
+    Of columns that vary; and the `Spread` from these to all parameters, None of smooth functions,
+    whose values have no standard errors.
     """
     check_pairwise(network)
-    smooth = network._smooth_columns()
-    if len(smooth):
-        raise ValueError(
-            f"{type(network).__name__}: information criteria count the couplings of all values, "
-            f"and {network._have(smooth)} smooth functions. "
-            "Compare models by `score` of other rows."
-        )
     d, coding = network.n_features_in_, network._encoder.coding
+    functions = network._functions(codes, weights)
+    if functions is not None:
+        return codes_curvature(network, codes, weights, jackknife, functions)
     n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
     # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
     check_memory(
@@ -192,12 +190,16 @@ def merged_spins(codes, weights):
     return distinct_incomplete(codes, weights)
 
 
-def codes_curvature(network, codes, weights, jackknife):
-    """Curvature of the contrasts of h_j, then of J_jk; the covariance is that of all values."""
+def codes_curvature(network, codes, weights, jackknife, functions=None):
+    """Curvature of the contrasts or functions of h_j, then of J_jk.
+
+    The covariance of contrasts is that of all values.
+    """
     n_values, free = network.n_values_, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
-    task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
-    contrasts, kept = task.contrasts, task.varying
+    trends = network._trends if functions is None else network.ordered_
+    task = CodesTask(*kept_rows, n_values, network._ridge(), trends)
+    contrasts, kept = Contrasts(task.problem, functions), task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     kind = Regressions.of_contrasts, separated_by_contrasts
@@ -211,6 +213,8 @@ def codes_curvature(network, codes, weights, jackknife):
     else:
         squares = None if are_counts(weights) else sums(weights**2)
         found = of_observed_cells(contrasts, z, kind, kept, free, jackknife, squares)
+    if functions is not None:
+        return found, None
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]
