@@ -408,8 +408,8 @@ class Density(
         """
         names = join_columns(map(self._column, np.flatnonzero(empty)))
         self._warn(
-            f"no row that counts has a value in {names}. Nothing is learned about such a column: "
-            "its cells do not count in scores, and stay missing in imputed rows."
+            f"no row has a value in {names}, apart from rows of weight 0. Nothing is learned about "
+            "such a column: its cells do not count in scores, and stay missing in imputed rows."
         )
         self._encoder = self._encoder.without_values(empty)
 
@@ -418,8 +418,8 @@ class Density(
         empty = np.flatnonzero(empty)
         it = "it" if len(empty) == 1 else "them"
         raise ValueError(
-            f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-            f"Leave {it} out: the data say nothing about {it}."
+            f"{type(self).__name__}: {self._have(empty)} no value in any row, apart from rows of "
+            f"weight 0. Leave {it} out: the data say nothing about {it}."
         )
 
     def _with_cells(self, X, cells, log_probability):
