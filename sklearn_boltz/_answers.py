@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, named, validate_arguments
 from sklearn_boltz._warnings import told_once, warn
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
@@ -91,7 +92,9 @@ class Answers:
         check_drawn(self, n_samples, itemsize)
         if where is None:
             return draw(n_samples, random_state)
-        return rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        bar = progress_bar("rows that obey", n_samples, self.verbose)
+        with bar:
+            return rows_where(draw, n_samples, random_state, where, type(self).__name__, bar)
 
     @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):

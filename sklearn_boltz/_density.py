@@ -391,8 +391,8 @@ class Density(
         """
         names = join_columns(map(self._column, np.flatnonzero(empty)))
         self._warn(
-            f"no row that counts has a value in {names}. Nothing is learned about such a column: "
-            "its cells do not count in scores, and stay missing in imputed rows."
+            f"no row has a value in {names}, apart from rows of weight 0. Nothing is learned about "
+            "such a column: its cells do not count in scores, and stay missing in imputed rows."
         )
         self._encoder = self._encoder.without_values(empty)
 

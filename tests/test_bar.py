@@ -55,6 +55,9 @@ def test_bars(verbose, capsys, no_delay):
         "rows:": lambda: (
             FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X).predict_column_proba(X, "c0")
         ),
+        "rows that obey": lambda: (
+            FSLLDensity(verbose=verbose).fit(X).sample(9, where=lambda rows: rows["c0"] == "v1")
+        ),
         "inference": lambda: inference(FVBMPseudoLikelihood(alpha=0.1).fit(X), X, verbose=verbose),
     }
     for what, run in steps.items():

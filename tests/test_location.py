@@ -272,7 +272,7 @@ def test_all_patterns_of_gaps():
     assert not model.impute(X, how="sample", random_state=0).isna().any(axis=None)
 
 
-@pytest.mark.filterwarnings("ignore:.*no row that counts has a value in column 'none'")
+@pytest.mark.filterwarnings("ignore:.*no row has a value in column 'none'")
 def test_columns_that_are_constant_or_empty_and_fewer_rows_than_numbers():
     X = wages(50).assign(one=2.5, none=np.nan)
     model = Location().fit(X)

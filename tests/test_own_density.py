@@ -41,7 +41,7 @@ def test_it_takes_tables_of_any_columns():
     pytest.importorskip("pandas")
     X = load_penguins()
     X["empty"] = np.nan
-    with pytest.warns(UserWarning, match="no row that counts has a value in column 'empty'"):
+    with pytest.warns(UserWarning, match="no row has a value in column 'empty'"):
         model = IndependentDensity().fit(X)
     for how in ("mean", "mode", "sample"):
         filled = model.impute(X, how=how, random_state=0)

@@ -46,7 +46,7 @@ def test_early_stopping_waits_out_the_first_plateau(digits, n_rows, n_units):
 def test_a_plateau_does_not_end_the_fit(digits):
     # A rate so small that nothing happens.
     model = SDCPRBM(8, learning_rate=1e-6, early_stopping=True, max_iter=200, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="independent indeed; otherwise train longer"):
+    with pytest.warns(ConvergenceWarning, match="really be independent; otherwise train longer"):
         model.fit(digits[:50])
     assert model.n_iter_ == 200
 

@@ -16,7 +16,7 @@ class NoBar(nullcontext):
 
     disable, n, total = True, 0, 0
 
-    def update(self):
+    def update(self, n=1):
         """Show nothing."""
 
 

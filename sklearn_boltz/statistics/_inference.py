@@ -242,10 +242,10 @@ class PairwiseInference(NetworkParameters):
         variables = [] if self.feature_names is None else self.feature_names.tolist()
         remedy = "Give names as in `names`"
         if not isinstance(parameters, dict):
-            remedy += f", tuples of the names of two variables, or {len(self.names)} bool"
+            remedy += f", tuples of the names of two columns, or {len(self.names)} booleans"
         remedy += "."
         if isinstance(parameters, tuple) and all(one in variables for one in parameters):
-            remedy = f"For a pair of variables give a list of tuples: [{parameters!r}]."
+            remedy = f"For a pair of columns, give a list of tuples: [{parameters!r}]."
         turned = [one for one in turned_round(name) if one in self.names]
         if turned:
             remedy = f"It is called {turned[0]!r}."
@@ -256,8 +256,8 @@ class PairwiseInference(NetworkParameters):
         variables = [] if self.feature_names is None else self.feature_names.tolist()
         unknown = [name for name in pair if name not in variables]
         if unknown or len(pair) != 2 or len(set(pair)) < 2:
-            reason = f", and there is no variable {unknown[0]!r}" if unknown else ""
-            raise ValueError(f"A pair must be the names of two variables{reason}: {pair!r}.")
+            reason = f", and there is no column {unknown[0]!r}" if unknown else ""
+            raise ValueError(f"A pair must be the names of two columns{reason}: {pair!r}.")
         j, k = sorted(map(variables.index, pair))
         first, second = self.columns
         places = np.flatnonzero((first == j) & (second == k))
@@ -270,7 +270,7 @@ class PairwiseInference(NetworkParameters):
         Parameters
         ----------
         parameters : str, list, or array-like of bool of shape (n_parameters,)
-            Names of parameters as in `names`, and tuples of the names of two variables, which stand
+            Names of parameters as in `names`, and tuples of the names of two columns, which stand
             for all couplings of these; or a mask.
 
         Returns
@@ -414,7 +414,7 @@ class PairwiseInference(NetworkParameters):
         Returns
         -------
         frame : pandas.DataFrame
-            The names of two variables are the index, and the columns are
+            The names of two columns are the index, and the columns are
 
             * `coupling`, the Frobenius norm of the couplings of the pair. If these are a single
               number, as of two binary variables, or of the trend of two ordinal ones, it has a

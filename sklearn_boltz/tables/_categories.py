@@ -156,7 +156,7 @@ class Categories(Column):
         )
 
     def _warn_of_strangers(self, cells):
-        """Warn that no cell has a value of the training, unless a single one is but new."""
+        """Warn that no value occurred in training, unless a single cell has a new one."""
         values, others = self.categories.tolist(), list(dict.fromkeys(map(plain, cells)))
         are_alike = {is_number(v) or type(v) for v in others} <= {
             is_number(v) or type(v) for v in values
@@ -164,8 +164,9 @@ class Categories(Column):
         if values and (len(cells) > 1 or not are_alike):
             warn_once(
                 ("strangers", self.title),
-                f"{self.title}: no cell has a value of the training, which were {some_of(values)}; "
-                f"there are {some_of(others)}. If they mean the same, write them in the same way.",
+                f"{self.title} has none of the values that it had in training. Then: "
+                f"{some_of(values)}. Now: {some_of(others)}. If they mean the same, write them in "
+                "the same way.",
             )
 
     def decode(self, codes, uniform=None):
@@ -360,8 +361,8 @@ def _check_texts(texts, n_rows, are_declared, place):
         what, remedy = conversion(texts, doubtful, place) or ("names", None)
         if len(texts) > n_rows // 2:
             remedy = remedy or (
-                "This looks like an ID column: it carries no information about other rows. Drop "
-                "it, or declare it as 'nominal' in `columns` if it is none."
+                "This looks like an ID column or free text, which says nothing about other rows. "
+                "Drop it, or declare it as 'nominal' in `columns` if it has categories."
             )
             raise UnfitColumn(
                 what, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"

@@ -131,7 +131,7 @@ class Column:
                 raise self._too_large() from None
             raise UnfitColumn(
                 "numbers",
-                f"{self.title} has cells that are no dates, but held dates when the model was "
+                f"{self.title} has cells that are not dates, but held dates when the model was "
                 "fitted. Convert it, for example by pandas.to_datetime.",
             ) from None
 
@@ -144,8 +144,8 @@ class Column:
             if not is_number(form):
                 raise UnfitColumn(
                     "numbers",
-                    f"{self.title} has the value {cell!r} in row {row}, but only numbers in the "
-                    "rows of `fit`, or in its first batch. Replace it by a number or NaN.",
+                    f"{self.title} has the value {cell!r} in row {row}, but had only numbers in "
+                    "`fit`, or in its first batch. Replace it by a number or NaN.",
                 )
             numbers[row] = form
         try:

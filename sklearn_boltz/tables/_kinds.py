@@ -101,12 +101,12 @@ def number_of_column(column, labels):
         alike = get_close_matches(column, names) if isinstance(column, str) else []
         some = ", ".join(map(repr, alike or labels[:N_NAMES]))
         more = f", ... ({n_columns} in all)" if n_columns > N_NAMES else ""
-        raise ValueError(f"There is no variable {column!r}; there are {some}{more}.")
+        raise ValueError(f"There is no column {column!r}; there are {some}{more}.")
     if not isinstance(column, Integral):
-        raise ValueError(f"There is no variable {column!r}: give its name or its number.")
+        raise ValueError(f"There is no column {column!r}: give its name or its number.")
     if not -n_columns <= column < n_columns:
         raise ValueError(
-            f"There is no variable {column} among {n_columns}, which are numbered from 0."
+            f"There is no column {column} among {n_columns}, which are numbered from 0."
         )
     return int(column) % n_columns
 

@@ -200,7 +200,7 @@ def _warn_of_row_numbers(numbers, title, codec):
         has = f"each whole number from {ends[0]} to {ends[1]} once"
         if n_all != n:
             has = f"{n:,} different whole numbers from {ends[0]} to {ends[1]}"
-        warn(f"{title} has {has}, as numbers of rows do. If it only names the rows, drop it.")
+        warn(f"{title} has {has}, like row numbers. If it only numbers the rows, drop it.")
 
 
 # Normal scores of a table.

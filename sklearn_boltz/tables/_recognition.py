@@ -24,8 +24,6 @@ from sklearn_boltz.tables._remedies import Place
 
 # Kinds of columns whose numbers stand for themselves in an array.
 PLAIN = ("auto", "plain")
-# Levels in an order, in messages.
-EXAMPLES = {"ordinal": ["low", "medium", "high"], "cyclic": ["spring", "summer", "fall", "winter"]}
 
 
 def recognise_columns(X, numbers, need, kinds):
@@ -42,24 +40,29 @@ def recognise_columns(X, numbers, need, kinds):
         for (_, cells), kind, own, place in zip(found, kinds, declared, places, strict=True)
     )
     _warn_of_spellings(columns)
-    _warn_of_alphabet([c for c, own in zip(columns, declared, strict=True) if own[0] is None])
+    each = zip(columns, declared, places, strict=True)
+    _warn_of_alphabet([(column, place.name) for column, own, place in each if own[0] is None])
     return columns
 
 
-def _warn_of_alphabet(columns):
-    """Warn of strings in an order that nobody has declared, if they are more than two."""
+def _warn_of_alphabet(named):
+    """Warn of strings in an order that nobody has declared, if they are more than two.
+
+    `named` are pairs of a column and its label.
+    """
 
     def has_words(column):
         return any(len(str(value)) > 2 and str(value).isalpha() for value in column.categories)
 
-    declared = [c for c in columns if c.kind.name in IN_ORDER and c.kind.levels is None]
-    odd = [c for c in declared if len(c.categories) > 2 and has_words(c)]
+    declared = [c for c in named if c[0].kind.name in IN_ORDER and c[0].kind.levels is None]
+    odd = [c for c in declared if len(c[0].categories) > 2 and has_words(c[0])]
     if odd:
-        kind = odd[0].kind.name
+        first, label = odd[0]
+        kind = first.kind.name
         warn(
-            f"{having([column.title for column in odd])} strings and the kind {kind!r}. They are "
-            f"put in alphabetical order, {odd[0].shown()}. If their order is another, declare it: "
-            f"columns=({kind!r}, {EXAMPLES[kind]})."
+            f"{having([column.title for column, _ in odd])} strings and the kind {kind!r}. They "
+            "are put in alphabetical order. If their order is another, list them in it: "
+            f"columns={{{label!r}: ({kind!r}, [{first.shown()}])}}."
         )
 
 

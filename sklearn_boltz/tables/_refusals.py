@@ -58,6 +58,6 @@ def refuse_empty(name, table, empty):
     columns = np.flatnonzero(empty)
     it = "it" if len(columns) == 1 else "them"
     raise ValueError(
-        f"{name}: {having(table.columns[j].title for j in columns)} no value in any row that "
-        f"counts. Leave {it} out: the data say nothing about {it}."
+        f"{name}: {having(table.columns[j].title for j in columns)} no value in any row, "
+        f"apart from rows of weight 0. Leave {it} out: the data say nothing about {it}."
     )

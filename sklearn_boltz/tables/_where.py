@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from scipy.special import pdtr
 
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._frames import joined, some_rows
@@ -10,16 +11,16 @@ from sklearn_boltz.tables._values import is_missing
 
 # Rows of a block: of the first one at least, and of later ones at most.
 LEAST_BLOCK, LARGEST_BLOCK = 100, 2**14
-# The least share of rows that obey, and how many rows are drawn before a share counts as less: of
-# 2 in 10,000, fewer than 10 of these obey in 1 of 200 calls.
-LEAST_SHARE, ROWS_TO_TELL = 1e-4, 100_000
+# The least share of rows that obey. A smaller one counts as less if twice the least would give so
+# few with this probability: none of 26,500 rows, or 9 of 100,000.
+LEAST_SHARE, CHANCE = 1e-4, 0.005
 
 
-def rows_where(draw, n_samples, random_state, where, name):
+def rows_where(draw, n_samples, random_state, where, name, bar):
     """Rows for which `where` is true, from blocks of rows of which the others are dropped.
 
     `draw` makes a table from a number of rows and a Generator, and `where` an array of bool from a
-    table. `name` is that of the estimator in messages.
+    table. `name` is that of the estimator in messages. `bar` counts the rows that are found.
     """
     generator, kept, n_found, n_drawn = make_generator(random_state), [], 0, 0
     size = max(LEAST_BLOCK, min(n_samples, LARGEST_BLOCK))
@@ -30,12 +31,13 @@ def rows_where(draw, n_samples, random_state, where, name):
             table = draw(size, generator)
         rows = np.flatnonzero(_obeying(where(table), size, name))
         kept.append(some_rows(table, rows))
+        bar.update(min(len(rows), n_samples - n_found))
         n_found, n_drawn = n_found + len(rows), n_drawn + size
-        if n_drawn >= ROWS_TO_TELL and n_found < LEAST_SHARE * n_drawn:
+        expected = LEAST_SHARE * n_drawn
+        if n_found < expected and pdtr(n_found, 2 * expected) < CHANCE:
             raise ValueError(
-                f"{name}.sample: {n_found:,} of {n_drawn:,} rows obey `where`, a share of "
-                f"{n_found / n_drawn:.1g}, which is below 1 in 10,000. Give values that it "
-                "requires by `given`, if it does, or ask for less."
+                f"{name}.sample: {n_found:,} of {n_drawn:,} rows obey `where`, fewer than 1 in "
+                "10,000. If it asks for single values, fix them by `given`. Otherwise, relax it."
             )
         size = np.ceil(1.1 * (n_samples - n_found) * n_drawn / max(n_found, 1))
         size = int(np.clip(size, LEAST_BLOCK, LARGEST_BLOCK))

@@ -81,7 +81,7 @@ def test_a_label_means_what_a_name_means(estimator, kind, data):
     assert drawn.to_numpy().tolist() == with_names.sample(
         9, random_state=0, given={"r": 1, "p": "z"}
     ).to_numpy().tolist()  # fmt: skip
-    with pytest.raises(ValueError, match="There is no variable 77"):
+    with pytest.raises(ValueError, match="There is no column 77"):
         model.sample(given={77: 1})
 
 
@@ -117,7 +117,7 @@ def test_labels_of_a_frame_are_no_positions():
     """A frame with labels 1, 2, 3: none of them is a place."""
     X = labelled(table(), [1, 2, 3])
     model = FVBMPseudoLikelihood(max_iter=5).fit(X)
-    with pytest.raises(ValueError, match="There is no variable 0; there are 1, 2, 3"):
+    with pytest.raises(ValueError, match="There is no column 0; there are 1, 2, 3"):
         model.predict_column_proba(X, 0)
     p, q = (model.predict_column_proba(X, one) for one in (3, 2))
     assert p.shape[1] == 2 and q.shape[1] == 3

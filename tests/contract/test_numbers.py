@@ -270,7 +270,7 @@ def test_dates_come_back(kind):
     assert min(days) < mean < max(days)
     given = model.sample(4, random_state=0, given={"day": cells(X["day"])[7]})
     assert set(cells(given["day"])) == {cells(X["day"])[7]}
-    with pytest.raises(ValueError, match="has cells that are no dates"):
+    with pytest.raises(ValueError, match="has cells that are not dates"):
         model.score_samples(make({"day": [True], "vote": ["no"]}))
 
 

@@ -229,8 +229,8 @@ def test_what_is_said_of_columns_is_heard(estimator):
     listed.fit(X)
     for columns, refused in (
         ({"city": ["Bern", "Rome"]}, "column 'city' has the value 'Oslo' in row 0, which is none"),
-        ({"town": "nominal"}, "There is no variable 'town'"),
-        ({3: "nominal"}, "There is no variable 3 among 3"),
+        ({"town": "nominal"}, "There is no column 'town'"),
+        ({3: "nominal"}, "There is no column 3 among 3"),
         ({"city": "number"}, "'city' is declared to hold numbers|columns has 'number'"),
         ({"city": "purple"}, "columns has 'purple' for a column"),
         (["nominal"], "columns has 1 entries, but the table has 3 columns"),

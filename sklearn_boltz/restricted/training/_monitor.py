@@ -77,8 +77,8 @@ def no_better(comparison, n_features, remedies, n_epochs=0):
         return f"{found}The training diverged. Use a smaller learning_rate or init."
     if n_epochs >= MANY_EPOCHS:
         remedies = remedies[0].lower() + remedies[1:]
-        return f"{found}The columns may be independent indeed; otherwise {remedies}."
-    return f"{found}{remedies}, unless the columns are independent indeed."
+        return f"{found}The columns may really be independent; otherwise {remedies}."
+    return f"{found}{remedies}, unless the columns really are independent."
 
 
 def independent_log_likelihood(base, rows, weights=None):
