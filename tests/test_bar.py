@@ -55,6 +55,11 @@ def test_bars(verbose, capsys, no_delay):
         "rows:": lambda: (
             FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X).predict_column_proba(X, "c0")
         ),
+        "chains": lambda: (
+            FVBMPseudoLikelihood(alpha=0.1, verbose=verbose)
+            .fit(np.random.default_rng(0).random((60, 28)) < 0.4)
+            .sample(2, n_steps=20)
+        ),
         "rows that obey": lambda: (
             FSLLDensity(verbose=verbose).fit(X).sample(9, where=lambda rows: rows["c0"] == "v1")
         ),

@@ -77,7 +77,7 @@ def test_two_modes_of_the_ising_model(beta):
     assert abs(estimate.value - ISING[beta]) < 4 * estimate.std_err
     if beta >= 0.5:
         with Workers(1) as workers:
-            codes, is_broken = _tempering.draw(path, estimate.betas, 200, 200, rng, workers)
+            codes, is_broken = _tempering.draw(path, estimate.betas, 200, 200, rng, workers, False)
         assert abs((codes.mean(axis=1) > 0.5).mean() - 0.5) < 4 * np.sqrt(0.25 / 200)
         assert not is_broken
 

@@ -17,14 +17,14 @@ from sklearn_boltz.tables._form import without_words
 from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
 
 
-def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
+def tempered_sample(path, n_samples, n_steps, n_temperatures, generator, is_shown):
     """States of a ladder's top; warns if they do not come from its foot."""
     with Workers() as workers:
         if n_temperatures is None:
             betas = find_betas(path, [1.0], generator, workers)
         else:
             betas = np.linspace(0, 1, n_temperatures)
-        codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers)
+        codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers, is_shown)
     if is_broken:
         remedy = "Leave n_temperatures at None."
         if n_temperatures is None:
@@ -151,7 +151,7 @@ class Drawing:
         if n_temperatures == 1 or network.is_enumerable():
             return network.sample(n_samples, generator, n_steps)
         path = Path.from_model(network, network.base, generator)
-        return tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
+        return tempered_sample(path, n_samples, n_steps, n_temperatures, generator, self.verbose)
 
     def _completed(self, rows, how, n_steps, generator):
         if self._gaussians is None:

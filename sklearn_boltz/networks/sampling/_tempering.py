@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from sklearn_boltz.networks.sampling._sampling import draw_seed
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import temperature_ladder
@@ -353,7 +354,7 @@ def ladder_log_partition(path, n_temperatures, n_chains, tol, max_rounds, genera
     return record.estimate(tol, reached)
 
 
-def draw(path, betas, n_samples, n_steps, generator, workers):
+def draw(path, betas, n_samples, n_steps, generator, workers, is_shown):
     """States of the top rung.
 
     Parameters
@@ -366,6 +367,8 @@ def draw(path, betas, n_samples, n_steps, generator, workers):
         before the first one.
     generator : Generator
     workers : Workers
+    is_shown : bool
+        Whether there is a bar of the rounds.
 
     Returns
     -------
@@ -376,9 +379,12 @@ def draw(path, betas, n_samples, n_steps, generator, workers):
     n_chains = min(n_samples, MAX_CHAINS)
     ladder = make_ladder(path, betas, n_chains, generator)
     n_draws, interval = -(-n_samples // n_chains), -(-n_steps // len(betas))
-    found = []
-    for k in range(n_draws):
-        for _ in range(interval if k else max(interval, int(WARM_UP * n_steps))):
-            ladder.round(workers)
-        found.append(ladder.rungs[-1].chains.codes.copy())
+    rounds = [max(interval, int(WARM_UP * n_steps))] + [interval] * (n_draws - 1)
+    found, bar = [], progress_bar("rounds of chains", sum(rounds), is_shown)
+    with bar:
+        for n_rounds in rounds:
+            for _ in range(n_rounds):
+                ladder.round(workers)
+                bar.update()
+            found.append(ladder.rungs[-1].chains.codes.copy())
     return np.concatenate(found)[:n_samples], ladder.is_broken()
