@@ -142,7 +142,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # what; one that is done with less lowers it.
 TOTALS = {
     "lines of code": 29_551, "classes": 273, "functions": 3584, "lines of tests": 31_932,
-    "lines of benchmarks": 8302,
+    "lines of benchmarks": 8308,
 }  # fmt: skip
 
 
