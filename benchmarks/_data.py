@@ -184,3 +184,12 @@ def load_mixed(name, folder):
     if not path.exists():
         raise MissingData(f"there is no {path}; give its folder by --data")
     return pd.read_csv(path)
+
+
+def load_large(name, folder, n_rows=None):
+    """A large table of words and numbers, shuffled; the first rows."""
+    path = Path(folder or "") / "large" / f"{name}.csv.gz"
+    if not path.exists():
+        raise MissingData(f"there is no {path}; give its folder by --data")
+    table = pd.read_csv(path).sample(frac=1, random_state=1).drop(columns="fnlwgt", errors="ignore")
+    return table.iloc[:n_rows]

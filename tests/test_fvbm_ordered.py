@@ -75,6 +75,36 @@ def test_the_fit_is_the_maximum_with_the_penalty(ratings):
     assert np.abs(plain.coupling_ - model.coupling_).max() > 0.01
 
 
+def test_criteria_know_the_penalty():
+    """tr(H⁻¹ J) of an ordinal column and a bit, by finite differences of each row's terms."""
+    rng = np.random.default_rng(0)
+    one = rng.integers(4, size=150)
+    X = np.column_stack([one, rng.random(150) < 0.2 + 0.2 * one])
+    model = fit(X, alpha=0.05, columns={0: "ordinal"}, tol=1e-10)
+    smooth = of_order(np.bincount(one) / 150, np.arange(4.0)).features
+    smooth -= smooth.mean(axis=0)
+    back, spin = np.linalg.pinv(smooth), 2 * X[:, 1] - 1
+    block = model.coupling_[:4, 5]
+    found = np.concatenate([back @ model.intercept_[:4], [model.intercept_[5]], back @ block])
+    penalty = np.append(np.zeros(4), 0.05 * 150 * np.array([1, 3, 6]) * 3)  # K of 0 and of 1
+
+    def of_rows(theta):
+        fields, bit, coupling = theta[:3], theta[3], theta[4:]
+        own = (fields + spin[:, None] * coupling) @ smooth.T
+        terms = own[np.arange(150), one] - logsumexp(own, axis=1)
+        return terms - np.logaddexp(0, -2 * spin * (bit + smooth[one] @ coupling))
+
+    def slopes(theta):
+        return differences(of_rows, theta, 1e-4)
+
+    scores = slopes(found)
+    assert np.abs(scores.sum(axis=1) - penalty * found).max() < 1e-3
+    information = -differences(lambda theta: slopes(theta).sum(axis=1), found, 1e-4)
+    information += np.diag(penalty)
+    n_parameters = (statistics.bic(model, X) - statistics.aic(model, X)) / (np.log(150) - 2)
+    assert_allclose(n_parameters, np.trace(np.linalg.solve(information, scores @ scores.T)), 1e-5)
+
+
 def test_order_makes_no_difference_without_penalty_or_levels(ratings):
     codes = np.column_stack([ratings["one"] > 2, ratings["bit"], ratings["two"].cat.codes > 1])
     for X, alpha in ((codes.astype(int), 0.1), (ratings[["word", "one"]], 0.0)):

@@ -11,13 +11,12 @@ in standard deviations of the column; of `BoltzmannImputer`, that of medians, it
 
 import warnings
 from functools import partial
-from pathlib import Path
 
 import _path  # noqa: F401
 import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
-from _data import MissingData, load_numbers
+from _data import load_large, load_numbers
 from bench_impute import MOST_LEVELS, WHOLE, levels_of, mixed_boosting, mixed_forests
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
@@ -82,13 +81,6 @@ def of_kinds(n_rows, rng):
     for name in ("city", "colour", "income", "visits", "since"):
         table[name] = table[name].mask(rng.random(n_rows) < 0.1)
     return table
-
-
-def load_large(name, folder):
-    path = Path(folder or "") / "large" / f"{name}.csv.gz"
-    if not path.exists():
-        raise MissingData(f"there is no {path}; give its folder by --data")
-    return pd.read_csv(path).sample(frac=1, random_state=1).drop(columns="fnlwgt", errors="ignore")
 
 
 def figures(table, filled, hidden):

@@ -21,7 +21,7 @@ import _path  # noqa: F401
 import numpy as np
 import pandas as pd
 from _common import make_parser, print_table, processor_timed, report, script
-from _data import load_mixed
+from _data import load_large, load_mixed
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder
@@ -33,10 +33,11 @@ from sklearn_boltz.metrics import c2st_score, nearest_record_share
 # Each table with the column that is predicted.
 SETS = {
     "wage": "health_ins", "chile": "vote", "yrbss": "gender", "attrition": "Attrition",
-    "penguins": "sex",
+    "penguins": "sex", "adult": "income",
 }  # fmt: skip
 
 
+N_ADULT = 4000
 # How many times as many rows a boosting learns from, and the rows that show what is possible.
 FACTOR, OWN = 5, "network, of its rows"
 
@@ -128,7 +129,11 @@ def figures(make, table, target, seed):
 def compare(sets, n_seeds, folder):
     lines = []
     for name in sets:
-        table = load_penguins() if name == "penguins" else load_mixed(name, folder)
+        if name == "penguins":
+            table = load_penguins()
+        else:
+            is_large = name == "adult"
+            table = load_large(name, folder, N_ADULT) if is_large else load_mixed(name, folder)
         table = table.dropna()
         for rows, make in (MAKERS | {OWN: MAKERS["network"]}).items():
             tables = [table] * n_seeds

@@ -10,8 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import warn
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks._rows import no_errors_of_ordered
-from sklearn_boltz.networks.features._task import has_order, smooth_columns
+from sklearn_boltz.networks._rows import Rows, no_errors_of_ordered
+from sklearn_boltz.networks.features._task import FeatureTask, has_order, smooth_columns
+from sklearn_boltz.networks.sparse._network import Functions
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -460,6 +461,18 @@ class FVBMPseudoLikelihood(Network):
         if self.alpha == "auto":
             remedy = "Compare models by `score` of other rows."
         return no_errors_of_ordered(self._have, ordered, remedy)
+
+    def _functions(self, codes, weights):
+        if self.alpha != "auto" and self.ordered_.any():
+            rows = Rows(self._encoder.coding, self._sample_dtype, codes, weights)
+            task = FeatureTask.of_rows(rows, self._encoder, alpha=float(self.alpha))
+            found = []
+            for n, basis in zip(task.n_fitted, task.bases(), strict=True):
+                functions, degrees = Functions.of(n, basis, False, most=n), basis.order + 1
+                if not basis.is_nominal:
+                    functions = functions._replace(costs=3 * degrees * (degrees + 1) / 2)
+                found.append(functions)
+            return found
 
     def _is_chosen(self):
         return self.alpha == "auto" and fingerprint(self._parameters()) == self._estimate

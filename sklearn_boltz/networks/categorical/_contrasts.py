@@ -37,7 +37,8 @@ class Contrasts(Objective):
     ----------
     problem : CategoricalPseudoLikelihood
     functions : list of Functions, default=None
-        Of the columns, in place of orthonormal contrasts.
+        Of the columns, in place of orthonormal contrasts. The information is then that with the
+        penalty of a network with a number as `alpha`.
 
     Attributes
     ----------
@@ -64,12 +65,14 @@ class Contrasts(Objective):
             self.inverse, self.column = self.basis.T, column_of_state(self.n_values - 1)
             is_first = np.diff(self.column, prepend=-1) > 0
             self.coupled = is_first | ~problem.trends[self.column]
+            self._costs = np.ones(len(self.column))
         else:
             self.basis = block_diag(*(f.values for f in functions))
             self.inverse = block_diag(*(f.inverse for f in functions))
             self.log_base = np.concatenate([f.log_base for f in functions])
             self.column = column_of_state(np.array([f.values.shape[1] for f in functions]))
             self.coupled = np.ones(len(self.column), dtype=bool)
+            self._costs = np.concatenate([f.costs for f in functions])
         both = np.outer(self.coupled, self.coupled)
         self.pairs = np.nonzero((self.column[:, None] < self.column) & both)
         self.n_parameters = len(self.column) + len(self.pairs[0])
@@ -167,7 +170,8 @@ class Contrasts(Objective):
     def penalised(self, information):
         """With the second derivatives of the penalty, in place."""
         places = np.arange(len(self.column), self.n_parameters)
-        information[places, places] += 2 * self.penalty
+        first, other = (self._costs[places] for places in self.pairs)
+        information[places, places] += 2 * self.penalty * first * other
         return information
 
     def residuals(self, z):

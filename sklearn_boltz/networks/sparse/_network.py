@@ -248,6 +248,8 @@ class Functions(NamedTuple):
         of two states is 1, and q - 1 without an order.
     n_trends : int
         The first ones, which a trend has.
+    costs : ndarray of shape (k,)
+        Of squared coefficients, in ratio to those of contrasts, where all pairs have one penalty.
     """
 
     values: np.ndarray
@@ -259,15 +261,16 @@ class Functions(NamedTuple):
     scale: float
     size: float
     n_trends: int
+    costs: np.ndarray
 
     @classmethod
-    def of(cls, n_states, basis, has_trend):
+    def of(cls, n_states, basis, has_trend, most=N_SMOOTH):
         """Contrasts, or the smoothest functions of a basis, in ratio to those of two states."""
         if basis is None or basis.is_nominal:
             values, base, rank = contrast_basis([n_states]), np.zeros(n_states), n_states - 1
             own = np.arange(n_states), values, base
-            return cls(values, values.T, base, *own, n_states, rank, rank)
-        n_functions = N_SMOOTH if n_states > FEW_STATES else n_states - 1
+            return cls(values, values.T, base, *own, n_states, rank, rank, np.ones(rank))
+        n_functions = most if n_states > FEW_STATES else n_states - 1
         values, n_groups = basis.features[:, :n_functions] / np.sqrt(2), min(n_states, MOST_GROUPS)
         weighted, group = values.T * basis.shares, np.arange(n_states) * n_groups // n_states
         variance, shares = weighted @ values, np.bincount(group, basis.shares)
@@ -277,7 +280,8 @@ class Functions(NamedTuple):
         means = np.array([np.bincount(group, own) for own in values.T * basis.shares])
         own = group, means.T / shares[:, None], np.log(shares) - middle
         n_trends, size = 1 if has_trend else len(variance), 2 * np.trace(variance)
-        return cls(values, inverse, base - middle, *own, 2, size, n_trends)
+        costs = np.ones(len(variance))
+        return cls(values, inverse, base - middle, *own, 2, size, n_trends, costs)
 
 
 class FunctionNetwork:

@@ -67,16 +67,19 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     d, coding = network.n_features_in_, network._encoder.coding
     functions = network._functions(codes, weights)
     if functions is not None:
-        return codes_curvature(network, codes, weights, jackknife, functions)
-    n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
+        sizes = np.array([len(f.costs) for f in functions])
+        n_parameters = block_starts(sizes)[1]
+    else:
+        n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
     # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
     check_memory(
         (6 if network._trends is None else 2) * 8 * n_parameters**2,
         f"The covariance of {n_parameters:,} parameters",
         "Leave out columns, or use `interaction_scores`, which needs none.",
     )
-    find = spin_curvature if coding.is_binary else codes_curvature
-    return find(network, codes, weights, jackknife)
+    if coding.is_binary:
+        return spin_curvature(network, codes, weights, jackknife)
+    return codes_curvature(network, codes, weights, jackknife, functions)
 
 
 def spin_curvature(network, codes, weights, jackknife):
@@ -190,7 +193,7 @@ def merged_spins(codes, weights):
     return distinct_incomplete(codes, weights)
 
 
-def codes_curvature(network, codes, weights, jackknife, functions=None):
+def codes_curvature(network, codes, weights, jackknife, functions):
     """Curvature of the contrasts or functions of h_j, then of J_jk.
 
     The covariance of contrasts is that of all values.
