@@ -29,6 +29,7 @@ from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.features._basis import hats_at, of_cycle, of_order, of_values
+from sklearn_boltz.networks.features._lines import gather, scatter
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import CouplingPrior

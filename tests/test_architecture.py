@@ -141,13 +141,8 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-<<<<<<< HEAD
-    "lines of code": 29_534, "classes": 273, "functions": 3567, "lines of tests": 31_918,
-    "lines of benchmarks": 8302,
-=======
-    "lines of code": 29_551, "classes": 273, "functions": 3584, "lines of tests": 31_932,
+    "lines of code": 29_599, "classes": 273, "functions": 3572, "lines of tests": 31_970,
     "lines of benchmarks": 8308,
->>>>>>> s73
 }  # fmt: skip
 
 

@@ -11,11 +11,13 @@ from private import (
     FeatureNetwork,
     FeatureObjective,
     FeatureRows,
+    gather,
     hats_at,
     of_cycle,
     of_order,
     of_values,
     residuals,
+    scatter,
 )
 from sklearn_boltz import BoltzmannImputer, FVBMPseudoLikelihood
 
@@ -111,16 +113,30 @@ def test_the_last_hour_is_next_to_the_first():
     assert (gains.mean(axis=0) > [0.05, 0]).all()
 
 
-def test_features_by_places_of_ones_are_the_features():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_by_lines_are_those_with_features(dtype):
     rng = np.random.default_rng(2)
     network = random_network(rng, columns(rng))
+    network = FeatureNetwork(network.bases, network.theta.astype(dtype))
     codes = rng.integers(-1, np.diff(network.offsets), size=(40, 3))
     features, rows = network.expand(codes, range(3)), FeatureRows(network, codes)
     assert not features[codes[:, 0] < 0, network.places[0]].any()
-    assert_allclose(rows.times(network.coupling), features @ network.coupling)
+    parts, atol = (network.coupling[network.few_places], network.lines()), 100 * np.finfo(dtype).eps
+    assert_allclose(rows.times(*parts), features @ network.coupling, atol=10 * atol)
+    sums, found = rows.products(features, network.n_lines), np.empty_like(network.coupling)
+    found[network.few_places] = sums[0]
+    network.of_lines(sums[1], found)
     products = features.T @ features
-    products[network.places[0], network.places[0]] = 0
-    assert_allclose(rows.products(features), products, atol=1e-12)
+    for place in network.places[:2]:
+        found[place, place] = products[place, place] = 0
+    assert_allclose(found, products, atol=40 * atol)
+
+
+def test_lines_of_other_sizes_are_refused():
+    x, table, lines, own = np.zeros((3, 5)), np.zeros((4, 5)), np.zeros((3, 2), np.int32), [[0, 0]]
+    for kernel in (gather, scatter):
+        with pytest.raises(ValueError, match="match"):
+            kernel(x, table, lines, np.array(own))
 
 
 def test_objective_is_the_pseudo_likelihood_of_the_states():

@@ -6,11 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_boltz.networks.features._block_diagonal import BlockDiagonal
+from sklearn_boltz.networks.features._lines import CHUNK
 from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 
-# Values of a column without an order from which on its features are kept as places of ones.
-WIDE = 32
+# Functions of a column up to which products with them are as fast as sums of lines of a table.
+FEW = 4
 # Rows whose features are in memory at a time.
 BLOCK = 4096
 
@@ -38,8 +39,10 @@ class FeatureNetwork:
         Of the features of the columns.
     columns : list of (slice, slice, ndarray)
         The places of the features and of the states of each column, and their values.
-    wide_columns, narrow_columns, narrow : ndarray of int
-        The columns of many values without an order; all others, and the places of their features.
+    many, few, few_places : ndarray of int
+        The columns of many functions; all others, and the places of their features.
+    own : ndarray of int64 of shape (n_many, 2)
+        The chunks of features that belong to each column of many functions; see `_lines`.
     """
 
     def __init__(self, bases, theta):
@@ -54,9 +57,13 @@ class FeatureNetwork:
         blocks = state_slices(np.diff(self.offsets))
         self.columns = list(zip(self.places, blocks, self.features, strict=True))
         self.nominal = [basis.is_nominal for basis in bases]
-        is_wide = np.array([b.is_nominal and len(b.shares) > WIDE for b in bases])
-        self.narrow_columns, self.wide_columns = np.flatnonzero(~is_wide), np.flatnonzero(is_wide)
-        self.narrow = np.flatnonzero(~np.repeat(is_wide, np.diff(ends, prepend=0)))
+        sizes = np.diff(ends, prepend=0)
+        self.many, self.few = np.flatnonzero(sizes > FEW), np.flatnonzero(sizes <= FEW)
+        self.few_places = np.flatnonzero(np.repeat(sizes, sizes) <= FEW)
+        n_states = np.diff(self.offsets)[self.many]
+        self.first_lines, self.n_lines = np.cumsum(n_states) - n_states, int(n_states.sum())
+        own = np.column_stack([-(-(ends - sizes) // CHUNK), ends // CHUNK])[self.many]
+        self.own = np.where(own[:, :1] < own[:, 1:], own, 0).astype(np.int64)
 
     @property
     def coupling(self):
@@ -100,6 +107,29 @@ class FeatureNetwork:
             if (own < 0).any():
                 x[own < 0, place] = 0
         return x
+
+    def lines(self):
+        """φ(a) · K of the states a of the columns of many functions, one after another."""
+        table = np.empty((self.n_lines, len(self.intercept)), self.dtype)
+        for j, first in zip(self.many, self.first_lines, strict=True):
+            block, features = self.coupling[self.places[j]], self.features[j]
+            out = table[first : first + len(features)]
+            if self.nominal[j]:  # features are 1 and 0, less their means
+                np.subtract(block, self.bases[j].shares.astype(self.dtype) @ block, out=out)
+            else:
+                np.matmul(features, block, out=out)
+        return table
+
+    def of_lines(self, sums, out):
+        """Fill the places of these columns with Σ_a φ(a) s(a), for lines s of such a table."""
+        for j, first in zip(self.many, self.first_lines, strict=True):
+            features = self.features[j]
+            own, place = sums[first : first + len(features)], out[self.places[j]]
+            if self.nominal[j]:
+                shares = self.bases[j].shares.astype(self.dtype)
+                np.subtract(own, shares[:, None] * own.sum(axis=0), out=place)
+            else:
+                np.matmul(features.T, own, out=place)
 
     def moments(self, codes, weights):
         """Means over rows of the products of all features, (K, K), and of the features, (K,)."""

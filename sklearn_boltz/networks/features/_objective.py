@@ -50,19 +50,25 @@ class FeatureObjective(Objective):
         self.own = np.zeros(penalty.shape, dtype=bool)
         for place in network.places:
             self.own[place, place] = True
-        is_kept = len(codes) * len(network.narrow) <= MOST_KEPT
+        is_kept = len(codes) * (len(network.few_places) + len(network.many)) <= MOST_KEPT
         self._kept = list(self._blocks()) if is_kept else None
 
     def at(self, theta):
         """Evaluate the objective."""
-        network, total, gradient = self.network.at(theta), 0.0, np.zeros_like(theta)
+        network, total, gradient = self.network.at(theta), 0.0, np.empty_like(theta)
+        parts = network.coupling[network.few_places], network.lines()
+        # Of single precision are the sums over a few rows alone.
+        *sums, fields = (np.zeros(part.shape) for part in (*parts, network.intercept))
         for x, rows in self._kept or self._blocks():
-            left, value = self._residuals(network, x, rows)
+            left, value = self._residuals(network, parts, x, rows)
             left = network.products(left)
             total += value
-            gradient[:-1] -= x.products(left)
-            gradient[-1] -= left.sum(axis=0)
-        gradient /= self.total
+            for own, of_rows in zip(sums, x.products(left, network.n_lines), strict=True):
+                own += of_rows
+            fields += left.sum(axis=0)
+        gradient[network.few_places], gradient[-1] = sums[0], fields
+        network.of_lines(sums[1].astype(network.dtype), gradient)
+        gradient /= -self.total
         penalty = self.penalty * network.coupling
         coupling = (gradient[:-1] + gradient[:-1].T - penalty) / 2
         coupling[self.own] = 0
@@ -77,8 +83,9 @@ class FeatureObjective(Objective):
         """
         network = self.network.at(theta)
         spread, (second, _) = np.zeros(self.own.shape), network.moments(self.codes, self.weights)
+        parts = network.coupling[network.few_places], network.lines()
         for x, rows in self._kept or self._blocks():
-            p, _ = self._residuals(network, x, rows)
+            p, _ = self._residuals(network, parts, x, rows)
             weights = self.weights[rows]
             for j, (place, states, features) in enumerate(network.columns):
                 known = np.flatnonzero(self.observed[rows, j] >= 0)
@@ -93,9 +100,9 @@ class FeatureObjective(Objective):
         for rows in slices_of_rows(len(self.codes), len(self.network.log_base), FIELDS):
             yield FeatureRows(self.network, self.codes[rows]), rows
 
-    def _residuals(self, network, x, rows):
+    def _residuals(self, network, parts, x, rows):
         """w (p(state | others) - 1 if it is the cell's own), (n, Q), and the sum of w ln p."""
-        fields = x.times(network.coupling)
+        fields = x.times(*parts)
         fields += network.intercept
         left = network.log_ratios(fields)
         observed, weights = self.observed[rows], self.weights[rows]

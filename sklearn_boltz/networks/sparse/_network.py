@@ -16,6 +16,8 @@ from scipy.linalg import block_diag
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
 from sklearn_boltz.networks.features._fit import FEW_FEATURES
+from sklearn_boltz.networks.features._lines import gather, scatter
+from sklearn_boltz.networks.features._objective import FIELDS
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
@@ -24,6 +26,7 @@ from sklearn_boltz.networks.model._gauge import (
 )
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Smooth functions of a column with an order, of which the first is its trend; of few states all.
 N_SMOOTH, FEW_STATES = 3, 5
@@ -321,6 +324,11 @@ class FunctionNetwork:
         self._dtype = dtype = np.float64 if is_small else np.float32
         self._weights = problem.cells.weights.astype(dtype)
         self._features = np.empty((len(codes), len(column)), dtype)
+        self._values = [f.values.astype(dtype) for f in functions]
+        sizes = self.n_values.astype(np.int64)
+        self._first = np.cumsum(sizes) - sizes
+        self._lines = np.where(codes < 0, -1, codes + self._first).astype(np.int32, order="C")
+        self._no_chunks = np.zeros((len(functions), 2), dtype=np.int64)
         self._heads = [
             (f.of_groups.astype(dtype), f.base_of_groups.astype(dtype)) for f in functions
         ]
@@ -359,28 +367,53 @@ class FunctionNetwork:
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
-        coupling, intercept = (a.astype(self._dtype) for a in self.layout.centred(theta))
+        coupling, intercept = self.layout.centred(theta)
+        intercept -= coupling @ self.layout.shift
         nodes = np.arange(self.n_columns) if nodes is None else nodes
-        losses, left = np.empty(len(nodes)), []
+        losses, left, (places, ends) = np.empty(len(nodes)), [], self._places(nodes)
+        table = self._table(coupling[places].T.astype(self._dtype))
+        fields = np.tile(intercept[places].astype(self._dtype), (len(self._lines), 1))
+        gather(fields, table, self._lines, self._no_chunks)
         for k, i in enumerate(nodes):
-            own, (of_groups, base) = self._own[i], self._heads[i]
-            fields = (self._features @ coupling[own].T + intercept[own]) @ of_groups.T
+            of_groups, base = self._heads[i]
+            of_node = fields[:, ends[k] : ends[k + 1]] @ of_groups.T
             groups, offsets = self._groups[i][:, None], np.array([0, len(base)])
-            value = residuals(fields, base, offsets, groups, self._weights)
+            value = residuals(of_node, base, offsets, groups, self._weights)
             losses[k] = (self._constants[i] - value) / self.total
-            left.append(fields)
+            left.append(of_node)
         if old is None:
             return State(theta, losses, left)
         return old.changed(nodes, theta, losses, left)
 
     def slopes(self, state, nodes, out):
         """Fill the rows of `nodes` with the derivatives of their losses; -> `out`."""
-        for i in nodes:
-            own, left = self._own[i], state.left[i] @ self._heads[i][0]
-            out[own] = left.T @ self._features / self.total
-            places = np.arange(own.start, own.stop)
-            out[places, places] = left.sum(axis=0) / self.total
+        (places, ends), shift = self._places(nodes), self.layout.shift
+        left = np.empty((len(self._lines), ends[-1]), self._dtype)
+        for i, start, end in zip(nodes, ends[:-1], ends[1:], strict=True):
+            np.matmul(state.left[i], self._heads[i][0], out=left[:, start:end])
+        sums = np.zeros((self.n_values.sum(), ends[-1]))
+        for rows in slices_of_rows(len(left), ends[-1], FIELDS):
+            part = np.zeros(sums.shape, self._dtype)
+            scatter(left[rows], part, self._lines[rows], self._no_chunks)
+            sums += part
+        whole = left.sum(axis=0, dtype=np.float64) / self.total
+        for first, values, own in zip(self._first, self._values, self._own, strict=True):
+            slope = sums[first : first + len(values)].T @ values / self.total
+            out[places, own] = slope - np.outer(whole, shift[own])
+        out[places, places] = whole
         return out
+
+    def _places(self, nodes):
+        """Those of the functions of some columns, one after another, and where each begins."""
+        places = [np.arange(self._own[i].start, self._own[i].stop) for i in nodes]
+        return np.concatenate(places), np.cumsum([0, *map(len, places)])
+
+    def _table(self, coupling):
+        """The products of the functions of all states, one after another, with a matrix."""
+        found = np.empty((self.n_values.sum(), coupling.shape[1]), self._dtype)
+        for first, values, own in zip(self._first, self._values, self._own, strict=True):
+            np.matmul(values, coupling[own], out=found[first : first + len(values)])
+        return found
 
     def curvature(self, state, i, used):
         """Second derivatives of the loss of column i by some parameters, and which these are."""

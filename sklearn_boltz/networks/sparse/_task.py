@@ -124,8 +124,12 @@ class SparseTask:
     @property
     def method(self):
         """The solver."""
+
+        def at(_, theta):  # its value is not asked
+            return Point(theta, np.nan)
+
         # With a penalty there is a maximum.
-        return Method("prox-newton", self.solve, self.message, lambda: None)
+        return Method("prox-newton", self.solve, self.message, lambda: None, at)
 
     def choose(self, codes, weights, *, how, gamma, cv, verbose):
         """Choose the strength of the penalty, and begin the fit there, with a bar of all paths.

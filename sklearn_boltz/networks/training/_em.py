@@ -126,7 +126,7 @@ def _round(task, draw, method, rounds, most, rows, weights, model):
         lambda _: monitor.rise < SHARE * (monitor.values[0] - monitor.first),
     )
     # A copy, as solvers write to the arrays of their first point.
-    point, _ = method.run(problem, problem.at(theta.copy()), monitor)
+    point, _ = method.run(problem, method.at(problem, theta.copy()), monitor)
     gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
     _record(rounds, point.parameters, point.value / problem.total)
     return _described(task, draw, point.parameters, gained)

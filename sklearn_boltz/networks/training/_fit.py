@@ -186,10 +186,11 @@ def maximise(task, initial, method, monitor):
     monitor : Monitor
     """
     problem, direction, monitor.total = task.problem, None, task.problem.total
-    point = problem.at(task.initial(*initial))
+    theta = task.initial(*initial)
     if len(task.varying):
-        point, direction = method.run(problem, point, monitor)
+        point, direction = method.run(problem, method.at(problem, theta), monitor)
     else:
+        point = problem.at(theta)
         monitor(point)
         monitor.status = "converged"
     message = method.message(point, direction, monitor)

@@ -46,12 +46,15 @@ class Method(NamedTuple):
     no_maximum : callable
         ``no_maximum()``: why the objective of incomplete rows has no maximum. Both are None where
         there is nothing to tell.
+    at : callable
+        ``at(problem, theta)``: the point where it begins.
     """
 
     name: str
     run: Callable
     message: Callable
     no_maximum: Callable
+    at: Callable = lambda problem, theta: problem.at(theta)
 
 
 class Monitor:
