@@ -652,7 +652,8 @@ class BaseBoltzmannMachine(Density):
 
     def _sample(self, n_samples, random_state, given, labels, *, init, n_temperatures, **options):
         """`sample`; of a classifier, given a label for each row, one-hot, or None."""
-        model = self._model()
+        distribution = self._distribution()
+        model = distribution.model
         free = np.arange(len(model.visible)) < self._encoder.coding.n_numbers
         is_exact = labels is not None and init is None and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
@@ -675,14 +676,13 @@ class BaseBoltzmannMachine(Density):
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
             former = getattr(self._training.tracker, "ladder", None)
-            n_steps = options["n_steps"]
-            V = self._distribution().sample_by_ladder(former, n_samples, n_steps, rng)
+            V = distribution.sample_by_ladder(former, n_samples, options["n_steps"], rng)
         else:
             if init is not None:
                 starts = self._checked(init)
                 starts = dense(taken(starts, np.arange(n_samples) % starts.shape[0]))
             options["n_temperatures"] = n_temperatures
-            V = self._distribution().sample(n_samples, rng, values, starts, **options)
+            V = distribution.sample(n_samples, rng, values, starts, **options)
         return self._as_table(V, rng, given)
 
     def _impute(self, X, how, n_steps, rng):
