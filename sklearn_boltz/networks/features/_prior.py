@@ -13,6 +13,8 @@ from sklearn_boltz.networks.model._gauge import block_entries
 FIRST, LEAST, MOST = 0.2, 1e-6, 1e4
 # Of the variances by orders of smoothness, in ratio to that of the smoothest functions.
 LEAST_ORDER, MOST_ORDER = 1e-3, 10.0
+# The strength of a penalty that is given, in nats, at most: single precision has no more.
+MOST_GIVEN = 1e12
 # Rounds of an update.
 N_ROUNDS = 10
 # The information on a coupling, in ratio to that of two independent columns of which either is
@@ -53,7 +55,7 @@ class CouplingPrior:
         self.is_given = alpha is not None
         if self.is_given:
             scale, degrees = np.where([b.is_nominal for b in bases], 2.0, 1 / 3), np.arange(1, n)
-            self.pairs = np.outer(scale, scale) / np.clip(alpha, 1 / MOST, 1 / LEAST)
+            self.pairs = np.outer(scale, scale) / np.clip(alpha, 1 / MOST, MOST_GIVEN)
             self.orders[:-1] = 2 / (degrees * (degrees + 1))
         # Couplings one after another, pair by pair.
         self._columns, self._entries = np.triu_indices(len(sizes), 1), block_entries(sizes)
