@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_578, "classes": 274, "functions": 3590, "lines of tests": 31_886,
+    "lines of code": 29_588, "classes": 274, "functions": 3591, "lines of tests": 31_896,
     "lines of benchmarks": 8302,
 }  # fmt: skip
 

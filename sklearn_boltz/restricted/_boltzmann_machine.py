@@ -32,6 +32,7 @@ from sklearn_boltz.numerics._arrays import (
     without_gradient,
     zeros,
 )
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -1056,7 +1057,9 @@ class BaseBoltzmannMachine(Density):
         X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
         V = self._encoder.coding.expand(self._bounded(X, clip=True))
-        return self._distribution().column_probabilities(V, j, n_steps, seed)
+        bar = progress_bar("rows", None, self.verbose)
+        with bar:
+            return self._distribution().column_probabilities(V, j, n_steps, seed, bar)
 
     @property
     def _evaluation_seed(self):
