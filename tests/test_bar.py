@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from private import _bar
 from sklearn_boltz import (
@@ -52,6 +53,7 @@ def test_bars(verbose, capsys, no_delay):
             3,
             verbose=verbose,
         ),
+<<<<<<< HEAD
         "rows:": lambda: (
             FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X).predict_column_proba(X, "c0")
         ),
@@ -63,6 +65,8 @@ def test_bars(verbose, capsys, no_delay):
         "rows that obey": lambda: (
             FSLLDensity(verbose=verbose).fit(X).sample(9, where=lambda rows: rows["c0"] == "v1")
         ),
+=======
+>>>>>>> s74
         "inference": lambda: inference(FVBMPseudoLikelihood(alpha=0.1).fit(X), X, verbose=verbose),
     }
     for what, run in steps.items():
@@ -75,6 +79,18 @@ def test_bars(verbose, capsys, no_delay):
         assert "/30" in shown["iterations"] and "/500" not in shown["rounds"]
         for what in ("bootstrap", "epochs"):
             assert "3/3" in shown[what] and "<" in shown[what]  # the time that is left
+
+
+@pytest.mark.parametrize(
+    "density", [FVBMPseudoLikelihood(alpha=0.1), FSLLDensity(), SDCPRBM(2, max_iter=3)]
+)
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_bars_of_rows(density, verbose, capsys, no_delay):
+    X = table()
+    model = clone(density).set_params(verbose=verbose).fit(X)
+    capsys.readouterr()
+    model.predict_column_proba(X, "c0")
+    assert ("rows" in capsys.readouterr().err) == bool(verbose)
 
 
 @pytest.mark.parametrize("verbose", [1, 2])

@@ -185,15 +185,16 @@ class LogLinearModel:
             total[np.flatnonzero(gaps)[known]] += whole[known] - self.log_sums(without)
         return total
 
-    def column_probabilities(self, codes, column, *_):
+    def column_probabilities(self, codes, column, n_steps=None, seed=None, bar=None):
         """p(x_column | the others) of each row, with missing values summed out, and errors of 0.
 
-        What stands in the column is not used.
+        What stands in the column is not used. The steps of a bar are patterns of missing cells.
         """
         probabilities = np.empty((len(codes), self.space.n_values[column]))
         codes = codes.copy()
         codes[:, column] = -1
-        for rows, unknown in patterns(codes < 0):
+        of_patterns = list(patterns(codes < 0))
+        for rows, unknown in of_patterns:
             # Those that no chain of terms connects with the column do not matter.
             unknown = next(
                 unknown[places]
@@ -204,6 +205,9 @@ class LogLinearModel:
             for some, weights in part.weights(codes[rows]):
                 place = int(np.flatnonzero(unknown == column)[0])
                 probabilities[rows[some]] = part.marginal(weights, place)
+            if bar is not None:
+                bar.total = len(of_patterns)
+                bar.update()
         return probabilities, np.zeros(len(codes))
 
     def complete(self, codes, how, generator, *_):

@@ -23,6 +23,7 @@ from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import CountedRows, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
+from sklearn_boltz.numerics._bar import progress_bar
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
@@ -100,6 +101,7 @@ class FSLLDensity(DiscreteDensity):
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
         bar of the moves after two seconds; if greater, print a line for each.
+        `predict_column_proba` has a bar, too.
 
     Attributes
     ----------
@@ -436,6 +438,11 @@ class FSLLDensity(DiscreteDensity):
         return [self.n_values_, self.basis_, self.theta_]
 
     # Methods of a fitted model.
+
+    def _column_probabilities(self, X, j, n_steps, seed):
+        bar = progress_bar("rows", None, self.verbose)
+        with bar:
+            return super()._column_probabilities(X, j, n_steps, seed, bar)
 
     def _free_energy(self, X, cells):
         empty = np.isnan(cells).all(axis=1)

@@ -217,6 +217,7 @@ class SDCPRBM(MiniBatchEstimator):
         If positive, print the kinds of the columns, the settings that were chosen automatically,
         and a line at the end of a fit; if 1, show a bar after two seconds, with the time left where
         the number of epochs is known; if greater, print a line for each epoch.
+        `predict_column_proba` has a bar, too.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.

@@ -104,13 +104,16 @@ class FittedRBM(NamedTuple):
         log_p = log_weights - logsumexp(log_weights)
         return float(-np.exp(log_p) @ log_p)
 
-    def column_probabilities(self, V, unit, n_steps, seed):
-        """p(state of a unit | the other observed cells) of each row, and its standard error."""
+    def column_probabilities(self, V, unit, n_steps, seed, bar=None):
+        """p(state of a unit | the other observed cells) of each row, and its standard error.
+
+        The steps of a bar are blocks of rows.
+        """
         V, units = np.array(V), self.layered.layers[0]
         V[:, units.columns_of(unit)] = np.nan
         pad, missing = self.layered.padded, np.isnan(V)
         parts = self.model, self.base, pad(V), pad(missing, True)
-        with Workers(self.n_jobs) as workers:
+        with Workers(self.n_jobs, bar) as workers:
             return _conditional.column_probabilities(*parts, unit, units, n_steps, seed, workers)
 
     def complete(self, V, how, rng, n_steps, missing=None):
