@@ -53,10 +53,6 @@ def test_bars(verbose, capsys, no_delay):
             3,
             verbose=verbose,
         ),
-<<<<<<< HEAD
-        "rows:": lambda: (
-            FVBMPseudoLikelihood(alpha=0.1, verbose=verbose).fit(X).predict_column_proba(X, "c0")
-        ),
         "chains": lambda: (
             FVBMPseudoLikelihood(alpha=0.1, verbose=verbose)
             .fit(np.random.default_rng(0).random((60, 28)) < 0.4)
@@ -65,8 +61,6 @@ def test_bars(verbose, capsys, no_delay):
         "rows that obey": lambda: (
             FSLLDensity(verbose=verbose).fit(X).sample(9, where=lambda rows: rows["c0"] == "v1")
         ),
-=======
->>>>>>> s74
         "inference": lambda: inference(FVBMPseudoLikelihood(alpha=0.1).fit(X), X, verbose=verbose),
     }
     for what, run in steps.items():

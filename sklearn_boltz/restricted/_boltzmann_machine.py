@@ -28,11 +28,7 @@ from sklearn_boltz.numerics._arrays import (
     place_of,
     taken,
 )
-<<<<<<< HEAD
-=======
 from sklearn_boltz.numerics._bar import progress_bar
-from sklearn_boltz.numerics._memory import SMALL, check_memory
->>>>>>> s74
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
@@ -710,15 +706,9 @@ class BaseBoltzmannMachine(Density):
             )
         X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
-<<<<<<< HEAD
         V = numbers_of(type(self).__name__, self._encoder, X, clip=True)
-        return self._distribution().column_probabilities(V, j, n_steps, seed)
-=======
-        V = self._encoder.coding.expand(self._bounded(X, clip=True))
-        bar = progress_bar("rows", None, self.verbose)
-        with bar:
+        with progress_bar("rows", None, self.verbose) as bar:
             return self._distribution().column_probabilities(V, j, n_steps, seed, bar)
->>>>>>> s74
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
