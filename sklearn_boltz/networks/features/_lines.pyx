@@ -22,7 +22,7 @@ CHUNK = LINES_CHUNK
 
 def gather(floating[:, ::1] x, const floating[:, ::1] table, const int32_t[:, ::1] lines,
            const int64_t[:, ::1] own):
-    """Equals this, but for some entries that are 0::
+    """Equals this, except for some entries that are 0::
 
         for j in range(lines.shape[1]):
             known = lines[:, j] >= 0
@@ -44,7 +44,7 @@ def gather(floating[:, ::1] x, const floating[:, ::1] table, const int32_t[:, ::
 
 def scatter(const floating[:, ::1] x, floating[:, ::1] table, const int32_t[:, ::1] lines,
             const int64_t[:, ::1] own):
-    """Equals this, but for some entries that are not wanted, as in `gather`::
+    """Equals this, except for some entries that are not wanted, as in `gather`::
 
         for j in range(lines.shape[1]):
             known = lines[:, j] >= 0
