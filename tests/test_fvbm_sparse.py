@@ -1038,6 +1038,27 @@ def test_numbers_against_a_general_solver():
         assert_allclose(model.coupling_[*own], left @ block @ right.T, atol=2e-3)
 
 
+def test_single_precision_takes_as_many_steps(monkeypatch):
+    """Near a minimum, the loss falls by less than it is rounded."""
+    n_steps, at = [], _sparse_network.FunctionNetwork.at
+
+    def counting(*args):
+        n_steps[-1] += 1
+        return at(*args)
+
+    def fitted():
+        n_steps.append(0)
+        return SparseFVBM().fit(numbers_and_a_word(1000))
+
+    monkeypatch.setattr(_sparse_network.FunctionNetwork, "at", counting)
+    double = fitted()
+    monkeypatch.setattr(_sparse_network, "FEW_FEATURES", 0)
+    single = fitted()
+    assert n_steps[1] < 1.5 * n_steps[0]
+    assert_allclose(single.alpha_, double.alpha_, rtol=1e-5)
+    assert_allclose(single.coupling_, double.coupling_, atol=1e-3)
+
+
 def test_criteria_count_the_couplings_of_functions():
     """tr(H⁻¹ J), by finite differences of the pseudo-likelihood of each row."""
     X, pairs = numbers_and_a_word(150), [(0, 1), (0, 2)]

@@ -57,7 +57,7 @@ def table_of(kind, latent, n, d, rng):
     return edges, PottsModel(coupling, shift.T.ravel(), np.full(d, 5)).sample(n, rng, 100)
 
 
-def charged(of, path, state, price, refitted):
+def charged(of, path, state, _, price, refitted):
     """The EBIC with ln N for each parameter: "penalised", "refitted" or "effective" ones."""
     network, layout, total = path.network, path.network.layout, path.network.total
     present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]

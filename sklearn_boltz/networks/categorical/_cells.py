@@ -181,9 +181,9 @@ def relabel(keys):
 
 def state_counts(codes, offsets, weights):
     """How often each state of each column occurs, of shape (Q,)."""
-    row, column = np.nonzero(codes >= 0)
-    states = offsets[column] + codes[row, column]
-    return np.bincount(states, weights[row], offsets[-1])
+    states = np.where(codes < 0, 0, codes + offsets[:-1] + 1)
+    each = np.repeat(weights, codes.shape[1])
+    return np.bincount(states.ravel(), each, offsets[-1] + 1)[1:]
 
 
 def independent_intercept(counts, n_values):

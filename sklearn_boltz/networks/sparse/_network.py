@@ -15,7 +15,6 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.networks.features._fit import FEW_FEATURES
 from sklearn_boltz.networks.features._lines import gather, scatter
 from sklearn_boltz.networks.features._objective import FIELDS
 from sklearn_boltz.networks.features._residuals import residuals
@@ -32,6 +31,11 @@ from sklearn_boltz.numerics._threads import slices_of_rows
 N_SMOOTH, FEW_STATES = 3, 5
 # Groups of neighbouring states at most.
 MOST_GROUPS = 24
+# Features of the rows up to which the network computes in double precision.
+FEW_FEATURES = 2**16
+# What a loss may rise by rounding, relative to itself, by precision. With too little of it no step
+# would be allowed near the minimum.
+ROUNDING = {np.float64: 1e-14, np.float32: 1e-7}
 
 
 class Layout:
@@ -164,7 +168,7 @@ class SpinNetwork:
         Whether each column has couplings of its own.
     """
 
-    is_categorical = False
+    is_categorical, rounding = False, ROUNDING[np.float64]
 
     def __init__(self, problem, nodewise):
         self.problem, self.total = problem, problem.total
@@ -306,6 +310,8 @@ class FunctionNetwork:
         The number of functions of each column, and of those that a trend has.
     is_bent : ndarray of bool of shape (n_parameters + 1,)
         The parameters that trends do not have.
+    rounding : float
+        By how much a loss may rise by rounding, relative to itself.
     """
 
     is_categorical = True
@@ -322,6 +328,7 @@ class FunctionNetwork:
         codes, column = problem.cells.codes, column_of_state(self.ranks)
         is_small = len(codes) * len(column) <= FEW_FEATURES
         self._dtype = dtype = np.float64 if is_small else np.float32
+        self.rounding = ROUNDING[dtype]
         self._weights = problem.cells.weights.astype(dtype)
         self._features = np.empty((len(codes), len(column)), dtype)
         self._values = [f.values.astype(dtype) for f in functions]

@@ -40,6 +40,7 @@ def follow(solver, alphas, criterion, of_pairs, bar):
     of_pairs : bool
         Whether the criterion depends on the pairs alone, except for the error of an approximation
         that is best at the smallest penalty: those in a row with the same pairs have its value.
+        If these are all that may come in, and the best, only the last penalty is left to go to.
     bar : tqdm or NoBar
         Whose steps are penalties.
 
@@ -52,8 +53,10 @@ def follow(solver, alphas, criterion, of_pairs, bar):
     """
     layout, n_parts = solver.layout, alphas.shape[1]
     best, begun, least = *np.zeros((2, n_parts), dtype=int), np.full(n_parts, np.inf)
-    found, thetas, alpha = np.full(alphas.shape, np.nan), [], alphas[0]
-    state, pairs, going = None, None, np.full(n_parts, True)
+    found, thetas, visited, alpha = np.full(alphas.shape, np.nan), [], [], alphas[0]
+    state, pairs, going, rest = None, None, np.full(n_parts, True), range(len(alphas))
+    possible = np.isfinite(solver.weights)[layout.pairs]
+    np.fill_diagonal(possible, False)
 
     def judge(chosen):
         """Find the criterion of some parts at the penalties since `begun`."""
@@ -65,7 +68,8 @@ def follow(solver, alphas, criterion, of_pairs, bar):
             if value < least[p]:
                 best[p], least[p] = k, value
 
-    for k in range(len(alphas)):
+    while len(rest):
+        k = len(thetas)
         if of_pairs:  # with the best pairs, patience does not begin to run out
             best = np.where(begun <= best, k - 1, best)
         judge(going & (k - best > PATIENCE))
@@ -73,7 +77,7 @@ def follow(solver, alphas, criterion, of_pairs, bar):
         if not going.any():
             break
         # A part that has ended stays where it is.
-        new_alpha = np.where(going, alphas[k], alpha)
+        new_alpha = np.where(going, alphas[rest[0]], alpha)
         new = solver.go(new_alpha).state
         new_pairs = neighbours(solver.network, new.theta)
         if k > 0:
@@ -83,10 +87,15 @@ def follow(solver, alphas, criterion, of_pairs, bar):
             begun[moved] = k
         state, pairs, alpha = new, new_pairs, new_alpha
         thetas.append(np.where(going[layout.part_of_parameter], state.theta, np.nan))
+        visited.append(rest[0])
         bar.update()
+        is_whole = of_pairs and not (possible & ~pairs)[going[layout.part_of_column]].any()
+        if is_whole:
+            judge(going & (begun == k))
+        rest = rest[1:][-1:] if is_whole and (begun <= best)[going].all() else rest[1:]
     judge(going)
-    n = len(thetas)
-    return np.where(np.isnan(found), np.nan, alphas)[:n], found[:n], np.array(thetas)
+    found = found[: len(thetas)]
+    return np.where(np.isnan(found), np.nan, alphas[visited]), found, np.array(thetas)
 
 
 def neighbours(network, theta):

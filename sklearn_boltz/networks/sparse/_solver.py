@@ -28,9 +28,8 @@ STEP = 0.5
 SHARE = 0.1
 # A bound on how far a step moves any field: beyond, the expansion is worth little.
 MAX_MOVE = 10.0
-# Part of the promised fall that a step must bring; halvings of a step at most; and what a loss may
-# rise by rounding, relative to itself.
-ENOUGH, MAX_HALVINGS, ROUNDING = 1e-4, 40, 1e-14
+# Part of the promised fall that a step must bring, and halvings of a step at most.
+ENOUGH, MAX_HALVINGS = 1e-4, 40
 # Least curvature of a parameter: that of a column which is nearly constant underflows.
 TINY = 1e-200
 # A ridge, relative to the largest second derivative: with few rows, or where a column separates
@@ -258,7 +257,7 @@ class Solver:
             new_costs = penalty.costs(new)
             gain += layout.by_part(new_costs - costs, layout.parts)
             state = self.network.at(new, self.nodes(trying), state)
-            allowed = before + ENOUGH * gain + ROUNDING * np.abs(before)
+            allowed = before + ENOUGH * gain + self.network.rounding * np.abs(before)
             trying = trying[~(self._objective(state, new_costs) <= allowed)[trying]]
             if not len(trying):
                 return state, True
