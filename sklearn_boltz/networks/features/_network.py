@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -43,6 +44,9 @@ class FeatureNetwork:
         The columns of many functions; all others, and the places of their features.
     own : ndarray of int64 of shape (n_many, 2)
         The chunks of features that belong to each column of many functions; see `_lines`.
+    runs : list of slice
+        Neighbouring columns that all have an order or all have none: then their features are 1 and
+        0 except for a constant.
     """
 
     def __init__(self, bases, theta):
@@ -64,6 +68,8 @@ class FeatureNetwork:
         self.first_lines, self.n_lines = np.cumsum(n_states) - n_states, int(n_states.sum())
         own = np.column_stack([-(-(ends - sizes) // CHUNK), ends // CHUNK])[self.many]
         self.own = np.where(own[:, :1] < own[:, 1:], own, 0).astype(np.int64)
+        runs = [list(run) for _, run in groupby(range(len(bases)), self.nominal.__getitem__)]
+        self.runs = [slice(run[0], run[-1] + 1) for run in runs]
 
     @property
     def coupling(self):
@@ -142,31 +148,6 @@ class FeatureNetwork:
             first += weighted.sum(axis=0)
         total = float(weights.sum(dtype=np.float64))
         return second / total, first / total
-
-    def log_ratios(self, fields):
-        """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""
-        if all(self.nominal):
-            return fields
-        found = np.empty((len(fields), len(self.log_base)), self.dtype)
-        for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
-            if nominal:
-                found[:, states] = fields[:, place]
-            else:
-                np.matmul(fields[:, place], features.T, out=found[:, states])
-        return found
-
-    def products(self, residuals):
-        """Σ_a r(a) φ(a) of the features, (n, K), for r of all states, (n, Q), that sum to 0."""
-        if all(self.nominal):
-            return residuals
-        found = np.empty((len(residuals), len(self.intercept)), self.dtype)
-        for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
-            own, out = residuals[:, states], found[:, place]
-            if nominal:  # features are 1 and 0, except for a constant
-                out[:] = own
-            else:
-                np.matmul(own, features, out=out)
-        return found
 
     def model(self):
         """The network as a distribution of its states."""

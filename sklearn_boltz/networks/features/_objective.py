@@ -1,11 +1,13 @@
 """The pseudo-likelihood of a network of features."""
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.networks.features._residuals import residuals
 from sklearn_boltz.networks.features._rows import FeatureRows
+from sklearn_boltz.networks.model._gauge import state_slices
 from sklearn_boltz.networks.training._objective import Objective
 from sklearn_boltz.numerics._threads import slices_of_rows
 
@@ -60,9 +62,13 @@ class FeatureObjective(Objective):
         # Of single precision are the sums over a few rows alone.
         *sums, fields = (np.zeros(part.shape) for part in (*parts, network.intercept))
         for x, rows in self._kept or self._blocks():
-            left, value = self._residuals(network, parts, x, rows)
-            left = network.products(left)
-            total += value
+            left = x.times(*parts)
+            left += network.intercept
+            for value, columns in self._residuals(left, rows):
+                total += value
+                for j, own in columns:
+                    if not network.nominal[j]:
+                        np.matmul(own, network.features[j], out=left[:, network.places[j]])
             for own, of_rows in zip(sums, x.products(left, network.n_lines), strict=True):
                 own += of_rows
             fields += left.sum(axis=0)
@@ -85,14 +91,15 @@ class FeatureObjective(Objective):
         spread, (second, _) = np.zeros(self.own.shape), network.moments(self.codes, self.weights)
         parts = network.coupling[network.few_places], network.lines()
         for x, rows in self._kept or self._blocks():
-            p, _ = self._residuals(network, parts, x, rows)
-            weights = self.weights[rows]
-            for j, (place, states, features) in enumerate(network.columns):
+            fields, weights = x.times(*parts), self.weights[rows]
+            fields += network.intercept
+            for j, left in chain.from_iterable(c for _, c in self._residuals(fields, rows)):
+                place, features = network.places[j], network.features[j]
                 known = np.flatnonzero(self.observed[rows, j] >= 0)
-                own = p[known, states]
-                own[np.arange(len(known)), self.observed[rows, j][known]] += weights[known]
-                means = (own @ features) / np.sqrt(weights[known, None])
-                squares = (features.T * own.sum(axis=0)) @ features
+                p = left[known]
+                p[np.arange(len(known)), self.observed[rows, j][known]] += weights[known]
+                means = (p @ features) / np.sqrt(weights[known, None])
+                squares = (features.T * p.sum(axis=0)) @ features
                 spread[place, place] += squares - means.T @ means
         return second, spread / self.total
 
@@ -100,11 +107,22 @@ class FeatureObjective(Objective):
         for rows in slices_of_rows(len(self.codes), len(self.network.log_base), FIELDS):
             yield FeatureRows(self.network, self.codes[rows]), rows
 
-    def _residuals(self, network, parts, x, rows):
-        """w (p(state | others) - 1 if it is the cell's own), (n, Q), and the sum of w ln p."""
-        fields = x.times(*parts)
-        fields += network.intercept
-        left = network.log_ratios(fields)
-        observed, weights = self.observed[rows], self.weights[rows]
-        value = residuals(left, network.log_base, network.offsets, observed, weights)
-        return left, value
+    def _residuals(self, fields, rows):
+        """Yield, of each run of columns, Σ w ln p of the cells' own states, and (j, residuals).
+
+        These are w (p(state | others) - 1 if it is the cell's own). Without an order they take the
+        place of the fields.
+        """
+        network, weights = self.network, self.weights[rows]
+        for run in network.runs:
+            offsets = network.offsets[run.start : run.stop + 1]
+            blocks = state_slices(np.diff(offsets))
+            left = fields[:, network.places[run.start].start : network.places[run.stop - 1].stop]
+            if not network.nominal[run.start]:
+                left = np.empty((len(fields), blocks[-1].stop), network.dtype)
+                for j, own in enumerate(blocks, run.start):
+                    of_column = fields[:, network.places[j]]
+                    np.matmul(of_column, network.features[j].T, out=left[:, own])
+            base, observed = network.log_base[offsets[0] : offsets[-1]], self.observed[rows, run]
+            value = residuals(left, base, offsets - offsets[0], observed, weights)
+            yield value, [(j, left[:, own]) for j, own in enumerate(blocks, run.start)]

@@ -11,8 +11,8 @@ cdef extern from "networks/features/_residuals_all.h" nogil:
                              const int32_t *codes, Py_ssize_t d, double weight)
 
 
-def residuals(floating[:, ::1] x, const floating[::1] base, const int64_t[::1] offsets,
-              const int32_t[:, ::1] codes, const floating[::1] weights):
+def residuals(floating[:, :] x, const floating[::1] base, const int64_t[::1] offsets,
+              const int32_t[:, :] codes, const floating[::1] weights):
     """Equals this, and returns the sum of the weighted logarithms of the rows' own states::
 
         for j in range(d):
@@ -20,11 +20,15 @@ def residuals(floating[:, ::1] x, const floating[::1] base, const int64_t[::1] o
             p = scipy.special.softmax(x[:, own] + base[own], axis=1)
             is_own = codes[:, [j]] == np.arange(p.shape[1])
             x[:, own] = (p - is_own) * (weights * (codes[:, j] >= 0))[:, None]
+
+    The rows of `x` and of `codes` are contiguous each.
     """
     cdef Py_ssize_t n = x.shape[0], d = offsets.shape[0] - 1, i
     cdef double total = 0
     if base.shape[0] != x.shape[1] or offsets[d] != x.shape[1] or codes.shape[0] != n \
-            or codes.shape[1] != d or weights.shape[0] != n:
+            or codes.shape[1] != d or weights.shape[0] != n \
+            or (x.shape[1] > 1 and x.strides[1] != sizeof(floating)) \
+            or (d > 1 and codes.strides[1] != sizeof(int32_t)):
         raise ValueError("the arrays do not match")
     if n == 0 or d == 0:
         return 0.0
