@@ -92,8 +92,7 @@ class Answers:
         check_drawn(self, n_samples, itemsize)
         if where is None:
             return draw(n_samples, random_state)
-        bar = progress_bar("rows that obey", n_samples, self.verbose)
-        with bar:
+        with progress_bar("rows that obey", n_samples, self.verbose) as bar:
             return rows_where(draw, n_samples, random_state, where, type(self).__name__, bar)
 
     @validate_arguments(IMPUTE_CONSTRAINTS)

@@ -440,8 +440,7 @@ class FSLLDensity(DiscreteDensity):
     # Methods of a fitted model.
 
     def _column_probabilities(self, X, j, n_steps, seed):
-        bar = progress_bar("rows", None, self.verbose)
-        with bar:
+        with progress_bar("rows", None, self.verbose) as bar:
             return super()._column_probabilities(X, j, n_steps, seed, bar)
 
     def _free_energy(self, X, cells):

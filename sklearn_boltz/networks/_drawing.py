@@ -179,8 +179,7 @@ class Drawing:
             scores = self._encoder.columns[j].scores
             p = self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
             return p, np.zeros(1)
-        bar = progress_bar("rows", None, self.verbose)
-        with bar:
+        with progress_bar("rows", None, self.verbose) as bar:
             return super()._column_probabilities(X, j, n_steps, seed, bar)
 
     def _cells_of(self, codes):

@@ -16,6 +16,9 @@ class NoBar(nullcontext):
 
     disable, n, total = True, 0, 0
 
+    def __enter__(self):
+        return self
+
     def update(self, n=1):
         """Show nothing."""
 

@@ -707,8 +707,7 @@ class BaseBoltzmannMachine(Density):
         X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
         V = numbers_of(type(self).__name__, self._encoder, X, clip=True)
-        bar = progress_bar("rows", None, self.verbose)
-        with bar:
+        with progress_bar("rows", None, self.verbose) as bar:
             return self._distribution().column_probabilities(V, j, n_steps, seed, bar)
 
     def __sklearn_tags__(self):

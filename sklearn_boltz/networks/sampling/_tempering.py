@@ -380,8 +380,8 @@ def draw(path, betas, n_samples, n_steps, generator, workers, is_shown):
     ladder = make_ladder(path, betas, n_chains, generator)
     n_draws, interval = -(-n_samples // n_chains), -(-n_steps // len(betas))
     rounds = [max(interval, int(WARM_UP * n_steps))] + [interval] * (n_draws - 1)
-    found, bar = [], progress_bar("rounds of chains", sum(rounds), is_shown)
-    with bar:
+    found = []
+    with progress_bar("rounds of chains", sum(rounds), is_shown) as bar:
         for n_rounds in rounds:
             for _ in range(n_rounds):
                 ladder.round(workers)

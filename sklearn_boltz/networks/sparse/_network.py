@@ -347,7 +347,7 @@ class FunctionNetwork:
         shift = problem.cells.weights @ self._features / self.total
         self._features -= shift
         self.layout = layout = Layout(column, nodewise, shift)
-        counts = [problem.counts()[states] for states in state_slices(self.n_values)]
+        counts = np.split(problem.counts(), self._first[1:])
         self.spread = np.array(list(map(spread_of, functions, counts)))
         # What the shares of states in their groups add to the losses.
         inside = [f.base_of_groups[f.group] - f.log_base for f in functions]
