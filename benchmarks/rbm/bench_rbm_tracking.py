@@ -49,7 +49,7 @@ def main():
                     plain.append(processor_timed(make(track_likelihood=False).fit, X)[1])
                     model, needed = processor_timed(make().fit, X)
                 seconds.append(needed)
-            annealing = dict(n_temperatures=args.temperatures, n_chains=100, n_jobs=1)
+            annealing = dict(n_temperatures=args.temperatures, n_chains=100)
             estimate = model.log_partition("ais", random_state=0, **annealing)
             # Of up to 2,000 rows, as the figure that is reported.
             some = X[np.random.default_rng(0).permutation(len(X))[:2000]]

@@ -371,8 +371,9 @@ class Regressions(NamedTuple):
 
 def moments(chances, basis):
     """Means of contrasts, (n, k), and their covariances, (n, k, k)."""
-    mean = chances @ basis
-    both = np.einsum("na,ar,as->nrs", chances, basis, basis, optimize=True)
+    mean, (q, k) = chances @ basis, basis.shape
+    products = (basis[:, :, None] * basis[:, None]).reshape(q, k * k)
+    both = (chances @ products).reshape(len(chances), k, k)
     return mean, both - mean[:, :, None] * mean[:, None]
 
 

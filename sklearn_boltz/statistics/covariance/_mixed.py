@@ -24,7 +24,8 @@ from sklearn_boltz.networks.model._gauge import state_slices
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 from sklearn_boltz.networks.training._solvers import solver_of
 from sklearn_boltz.numerics._lbfgs import Lbfgs
-from sklearn_boltz.statistics.covariance._curvature import Regressions, moments
+from sklearn_boltz.numerics._threads import slices_of_rows
+from sklearn_boltz.statistics.covariance._curvature import Regressions
 
 # Matrices of second derivatives at most, steps with each, and the gain in nats that ends them.
 MAX_MATRICES, MAX_STEPS, TOL = 20, 30, 1e-6
@@ -35,6 +36,9 @@ N_GROUPS = 5
 # Of scores, where states are needed: nodes of a normal distribution.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+# Products of pairs of features at a time: so many stay in a cache. And weights up to which products
+# of all pairs do not pay.
+CELLS, FEW = 2**19, 4
 
 
 class LevelColumn(NamedTuple):
@@ -81,8 +85,11 @@ class LevelColumn(NamedTuple):
         return (np.log(sums) + top)[:, 0], (chances @ self.basis) / sums
 
     def spread(self, fields):
-        """Covariances of the features, (n, k, k)."""
-        return moments(self.law(fields)[0], self.basis)[1]
+        """Covariances of the features, (k (k + 1) / 2, n), in the order of `np.tril_indices`."""
+        r, s = np.tril_indices(self.basis.shape[1])
+        chances, basis = self.law(fields)[0].T, self.basis.T
+        means = basis @ chances
+        return (basis[r] * basis[s]) @ chances - means[r] * means[s]
 
     def law(self, fields):
         """Probabilities of the states, (n, q), and their features, (q, k)."""
@@ -130,13 +137,10 @@ class ScoreColumn(NamedTuple):
         return (field * mu - np.log(precision)) / 2, mean
 
     def spread(self, fields):
-        """Covariances of the features, (n, 2, 2)."""
+        """Covariances of the features, (3, n), in the order of `np.tril_indices`."""
         variance = 1 / fields[:, 1]
         mu = fields[:, 0] * variance
-        spread = np.empty((len(mu), 2, 2))
-        spread[:, 0, 0], spread[:, 1, 1] = variance, variance**2 / 2 + mu**2 * variance
-        spread[:, 0, 1] = spread[:, 1, 0] = -mu * variance
-        return spread
+        return np.array([variance, -mu * variance, variance**2 / 2 + mu**2 * variance])
 
     def law(self, fields):
         """Weights of a quadrature around the mean, (n, q), and the features there, (q, k)."""
@@ -194,6 +198,22 @@ def normal_scores(x, weights):
     z -= mass @ z
     z /= np.sqrt(mass @ z**2)
     return lambda numbers: np.interp(numbers, values, z)
+
+
+def pair_numbers(n):
+    """The number of each pair of n in the order of `np.tril_indices`, (n, n)."""
+    r, s = np.tril_indices(n)
+    found = np.empty((n, n), dtype=int)
+    found[r, s] = found[s, r] = np.arange(len(r))
+    return found
+
+
+def square_sums(weights, x):
+    """Σ_i w_i x_i x_iᵀ, (k, m, m), for weights of shape (k, n) and x of shape (m, n)."""
+    if len(weights) < FEW:
+        return np.array([(x * own) @ x.T for own in weights])
+    a, b = np.tril_indices(len(x))
+    return (weights @ (x[a] * x[b]).T)[:, pair_numbers(len(x))]
 
 
 class Mixed(Objective):
@@ -266,20 +286,24 @@ class Mixed(Objective):
         """Minus the second derivatives, (n_parameters, n_parameters), with sums in `dtype`."""
         fields = self.fields(point.theta)
         found = np.zeros((self.n_parameters + 1,) * 2)  # the last is of what has no coupling
-        ones = np.ones((len(fields), 1))
-        for j, (column, at) in enumerate(zip(self.columns, self.slices, strict=True)):
-            own = np.arange(at.start, at.stop)
-            others = np.flatnonzero(self.coupled & (self.column != j))
-            x = np.hstack([ones, self.features[:, others]]).astype(dtype)
-            place = np.column_stack([own, self.places[np.ix_(own, others)]])
-            place = [p if self.coupled[k] else p[:1] for p, k in zip(place, own, strict=True)]
-            spread = (column.spread(fields[:, at]) * self.weights[:, None, None]).astype(dtype)
-            for r, one in enumerate(place):
-                for s, other in enumerate(place[: r + 1]):
-                    part = (x[:, : len(one)] * spread[:, r, s, None]).T @ x[:, : len(other)]
-                    found[np.ix_(one, other)] += part
-                    if r != s:
-                        found[np.ix_(other, one)] += part.T
+        for j, (column, own) in enumerate(zip(self.columns, self.slices, strict=True)):
+            others, c = self.coupled & (self.column != j), column.coupled.sum()
+            x = np.vstack([np.ones(len(fields)), self.features.T[others]]).astype(dtype)
+            pairs, both, one = pair_numbers(own.stop - own.start), 0.0, 0.0
+            # Of two features with couplings, which are the first, and of others.
+            parts = [c * (c + 1) // 2]
+            for rows in slices_of_rows(len(fields), pairs.size + len(x) ** 2, CELLS):
+                spread = (column.spread(fields[rows, own]) * self.weights[rows]).astype(dtype)
+                of_both, of_one = np.split(spread, parts)
+                both, one = both + square_sums(of_both, x[:, rows]), one + of_one @ x[:, rows].T
+            intercepts = np.arange(own.start, own.stop)
+            slopes = np.column_stack([intercepts, self.places[own, others]])[:c].ravel()
+            square = both[pairs[:c, :c]].transpose(0, 2, 1, 3)
+            found[np.ix_(slopes, slopes)] += square.reshape((len(slopes),) * 2)
+            mixed = one[pairs[c:, :c] - len(both)].reshape(len(pairs) - c, len(slopes))
+            found[np.ix_(intercepts[c:], slopes)] += mixed
+            found[np.ix_(slopes, intercepts[c:])] += mixed.T
+            found[np.ix_(intercepts[c:], intercepts[c:])] += one[pairs[c:, c:] - len(both), 0]
         return found[:-1, :-1].astype(dtype)
 
     def fit(self):
@@ -355,7 +379,8 @@ class Mixed(Objective):
             inner = fields[rows]
             found = np.zeros((len(inner), d, d))
             for column, own in zip(self.columns, self.slices, strict=True):
-                found[:, own, own] = column.spread(inner[:, own])
+                packed = column.spread(inner[:, own])
+                found[:, own, own] = packed[pair_numbers(own.stop - own.start)].transpose(2, 0, 1)
             return found
 
         def law(column):

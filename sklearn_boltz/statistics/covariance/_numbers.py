@@ -30,7 +30,7 @@ from sklearn_boltz.tables._values import image_of
 from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
-MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
+MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**13, 0
 # How often missing numbers are drawn anew from the estimates, and these estimated again. Those that
 # the network draws for a row agree less with each other and its levels than known ones.
 N_REDRAWN = 2
