@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 
 from sklearn_boltz._methods import dense
 from sklearn_boltz._warnings import warn_once
+from sklearn_boltz.numerics._threads import slices_of_rows
 from sklearn_boltz.restricted.model._layout import ROUNDING, ColumnLayout
 from sklearn_boltz.tables._cells import columns_of, grey_levels
 from sklearn_boltz.tables._form import holds_numbers
@@ -31,6 +32,8 @@ NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "cou
 MANY_CATEGORIES = 3
 # The least standard deviation by which a column is divided, relative to its mean.
 LEAST_DEVIATION = 1e-6
+# Cells that are looked at together: so many stay in a cache.
+CELLS = 2**18
 
 
 # What the user says about the columns.
@@ -143,7 +146,11 @@ def hold_bits(X):
     if issparse(X):
         others = X.indices[(X.data != 0) & (X.data != 1)]
         return np.bincount(others, minlength=X.shape[1]) == 0
-    return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
+    found = np.ones(X.shape[1], dtype=bool)
+    for rows in slices_of_rows(len(X), X.shape[1], CELLS):
+        some = X[rows]
+        found &= ((some == 0) | (some == 1) | np.isnan(some)).all(axis=0)
+    return found
 
 
 def learn_layout(specs, table, X, weights=None):
