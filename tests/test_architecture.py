@@ -141,7 +141,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 29_633, "classes": 273, "functions": 3574, "lines of tests": 32_001,
+    "lines of code": 29_648, "classes": 273, "functions": 3574, "lines of tests": 32_001,
     "lines of benchmarks": 8308,
 }  # fmt: skip
 

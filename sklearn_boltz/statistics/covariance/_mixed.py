@@ -36,9 +36,9 @@ N_GROUPS = 5
 # Of scores, where states are needed: nodes of a normal distribution.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
-# Products of pairs of features at a time: so many stay in a cache. And weights up to which products
-# of all pairs do not pay.
-CELLS, FEW = 2**19, 4
+# Products of pairs of features at a time: so many stay in a cache. And features of a column beyond
+# which it has products of its own, of the others alone.
+CELLS, LARGE = 2**19, 16
 
 
 class LevelColumn(NamedTuple):
@@ -208,14 +208,6 @@ def pair_numbers(n):
     return found
 
 
-def square_sums(weights, x):
-    """Σ_i w_i x_i x_iᵀ, (k, m, m), for weights of shape (k, n) and x of shape (m, n)."""
-    if len(weights) < FEW:
-        return np.array([(x * own) @ x.T for own in weights])
-    a, b = np.tril_indices(len(x))
-    return (weights @ (x[a] * x[b]).T)[:, pair_numbers(len(x))]
-
-
 class Mixed(Objective):
     """The pseudo-likelihood of columns of `LevelColumn` and `ScoreColumn`.
 
@@ -286,25 +278,46 @@ class Mixed(Objective):
         """Minus the second derivatives, (n_parameters, n_parameters), with sums in `dtype`."""
         fields = self.fields(point.theta)
         found = np.zeros((self.n_parameters + 1,) * 2)  # the last is of what has no coupling
-        for j, (column, own) in enumerate(zip(self.columns, self.slices, strict=True)):
-            others, c = self.coupled & (self.column != j), column.coupled.sum()
-            x = np.vstack([np.ones(len(fields)), self.features.T[others]]).astype(dtype)
-            pairs, both, one = pair_numbers(own.stop - own.start), 0.0, 0.0
-            # Of two features with couplings, which are the first, and of others.
-            parts = [c * (c + 1) // 2]
-            for rows in slices_of_rows(len(fields), pairs.size + len(x) ** 2, CELLS):
-                spread = (column.spread(fields[rows, own]) * self.weights[rows]).astype(dtype)
-                of_both, of_one = np.split(spread, parts)
-                both, one = both + square_sums(of_both, x[:, rows]), one + of_one @ x[:, rows].T
-            intercepts = np.arange(own.start, own.stop)
-            slopes = np.column_stack([intercepts, self.places[own, others]])[:c].ravel()
-            square = both[pairs[:c, :c]].transpose(0, 2, 1, 3)
-            found[np.ix_(slopes, slopes)] += square.reshape((len(slopes),) * 2)
-            mixed = one[pairs[c:, :c] - len(both)].reshape(len(pairs) - c, len(slopes))
-            found[np.ix_(intercepts[c:], slopes)] += mixed
-            found[np.ix_(slopes, intercepts[c:])] += mixed.T
-            found[np.ix_(intercepts[c:], intercepts[c:])] += one[pairs[c:, c:] - len(both), 0]
+        ranks = np.bincount(self.column, self.coupled)
+        small = np.flatnonzero(ranks <= LARGE)
+        for group in [*np.flatnonzero(ranks > LARGE)[:, None], *([small] if len(small) else [])]:
+            self._add_information(found, group, fields, dtype)
         return found[:-1, :-1].astype(dtype)
+
+    def _add_information(self, found, group, fields, dtype):
+        """Add that of the regressions of some columns."""
+        used = np.flatnonzero(self.coupled & ((self.column != group[0]) | (len(group) > 1)))
+        x = np.vstack([np.ones(len(fields)), self.features.T[used]]).astype(dtype)
+        (i, k), of_x, both, one = np.tril_indices(len(x)), pair_numbers(len(x)), 0.0, 0.0
+        # Of two features with couplings, which are the first, and of others.
+        ranks = [self.columns[j].coupled.sum() for j in group]
+        n_both = [c * (c + 1) // 2 for c in ranks]
+        pairs = [pair_numbers(len(self.columns[j].coupled)) for j in group]
+        for rows in slices_of_rows(len(fields), len(i), CELLS):
+            spreads = [
+                np.split(self.columns[j].spread(fields[rows, self.slices[j]]), [n])
+                for j, n in zip(group, n_both, strict=True)
+            ]
+            of_both, of_one = map(np.vstack, zip(*spreads, strict=True))
+            some, weights = x[:, rows], self.weights[rows]
+            both = both + (of_both * weights).astype(dtype) @ (some[i] * some[k]).T
+            one = one + (of_one * weights).astype(dtype) @ some.T
+        n_one = [own.max() + 1 - n for own, n in zip(pairs, n_both, strict=True)]
+        both = np.split(both, np.cumsum(n_both)[:-1])
+        one = np.split(one, np.cumsum(n_one)[:-1])
+        for j, c, own, of_both, of_one in zip(group, ranks, pairs, both, one, strict=True):
+            intercepts = np.arange(self.slices[j].start, self.slices[j].stop)
+            others = np.flatnonzero(self.column[used] != j)
+            place, lone = np.append(0, 1 + others), intercepts[c:]
+            slopes = np.column_stack([intercepts, self.places[np.ix_(intercepts, used[others])]])
+            slopes = slopes[:c].ravel()
+            square = of_both[own[:c, None, :c, None], of_x[np.ix_(place, place)][:, None]]
+            mixed = of_one[own[c:, :c] - len(of_both)][..., place]
+            mixed = mixed.reshape(len(lone), len(slopes))
+            found[np.ix_(slopes, slopes)] += square.reshape((len(slopes),) * 2)
+            found[np.ix_(lone, slopes)] += mixed
+            found[np.ix_(slopes, lone)] += mixed.T
+            found[np.ix_(lone, lone)] += of_one[own[c:, c:] - len(of_both), 0]
 
     def fit(self):
         """The maximum, also where it is at infinity, the information there, and its solver.
@@ -323,6 +336,7 @@ class Mixed(Objective):
             if is_near and gain <= TOL:
                 break
             point = self.climbed(point, solve)
+            gain = point.gradient @ solve(point.gradient)
         return point, information, solve
 
     def climbed(self, point, solve):
