@@ -278,10 +278,10 @@ class Mixed(Objective):
         """Minus the second derivatives, (n_parameters, n_parameters), with sums in `dtype`."""
         fields = self.fields(point.theta)
         found = np.zeros((self.n_parameters + 1,) * 2)  # the last is of what has no coupling
-        ranks = np.bincount(self.column, self.coupled)
-        small = np.flatnonzero(ranks <= LARGE)
-        for group in [*np.flatnonzero(ranks > LARGE)[:, None], *([small] if len(small) else [])]:
-            self._add_information(found, group, fields, dtype)
+        is_large = np.bincount(self.column, self.coupled) > LARGE
+        for group in (*np.flatnonzero(is_large)[:, None], np.flatnonzero(~is_large)):
+            if len(group):
+                self._add_information(found, group, fields, dtype)
         return found[:-1, :-1].astype(dtype)
 
     def _add_information(self, found, group, fields, dtype):
